@@ -1,0 +1,34 @@
+"""Files that are whole or absent: what a crash interrupts is never half a result. Needs nothing of the package."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Put `content` in place of a file in one step: a reader sees the old file or the new one, never a piece."""
+    path = Path(path)
+    # Beside the target, because only a rename inside one file system is a single step.
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(draft, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, keys in their own order. NaN and infinity are refused: no other reader takes them."""
+    write_atomically(path, json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")

@@ -1,0 +1,42 @@
+"""Draws every matrix of a network from hash(seed, its name), so that arms start alike wherever they share a name.
+
+Vectors and everything called `bias` keep what their module set: norms 1, biases 0, β and gates their published starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor, nn
+
+from headtohead.parts.initialization import Role
+
+
+def generator_for(seed: int, name: str) -> Generator:
+    """A generator of its own for every parameter: adding one module moves no other's start."""
+    digest = hashlib.blake2b(f"init/{seed}/{name}".encode(), digest_size=8).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+
+
+@torch.no_grad()
+def initialize(network: nn.Module, draw: Callable[[Tensor, Role, Generator], None], seed: int, layers: int) -> None:
+    """Fill every parameter of `network`; a tensor with two owners is drawn once, under its first name."""
+    for name, parameter in network.named_parameters():
+        owner = network.get_submodule(name.rpartition(".")[0])
+        if isinstance(owner, nn.Linear) and name.endswith("bias"):
+            parameter.zero_()  # torch's own constructor draws it
+        elif parameter.dim() >= 2 and not name.endswith("bias"):
+            draw(parameter, role_of(owner, parameter, layers), generator_for(seed, name))
+
+
+def role_of(owner: nn.Module, parameter: Tensor, layers: int) -> Role:
+    """What an initialization may know; the marks are set by the part that made the matrix."""
+    return Role(
+        embedding=isinstance(owner, nn.Embedding),
+        fan=(parameter.shape[-1], parameter.shape[-2]),
+        head_fan=getattr(owner, "head_fan", None),
+        into_residual=getattr(owner, "into_residual", False),
+        layers=layers,
+    )

@@ -1,0 +1,1 @@
+"""A plan of runs -> folders on disk."""

@@ -1,0 +1,196 @@
+"""Lays out a study's folder before its first run: the plan, its lock, the route, and the study's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import headtohead
+from headtohead.files import write_atomically, write_json
+from headtohead.measure import cost
+from headtohead.plan import Loaded, with_options
+from headtohead.request import Options, file_hash, plan_of, request
+from headtohead.run import batches
+from headtohead.spec import Mistake, describe, diff, short
+from headtohead.study import Claim, Recipe, Study, network_of
+from headtohead.text.cache import Tokens, prepare
+from headtohead.train import Route, accumulate
+
+COMPILE_SECONDS = 25.0  # a first compilation of one arm on one thread, with an empty cache
+EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow core
+
+
+def lay_out(loaded: Loaded, options: Options, out: Path, jobs: int) -> dict[str, Any]:
+    """Check everything, then write the plan; nothing is written where something is wrong."""
+    study = with_options(loaded, options)
+    plan = make_plan(loaded, study, options)
+    before = plan_of(out)
+    if before is not None:
+        if before["lock"] != plan["lock"]:
+            raise Mistake(f"{out} was locked with {_what_differs(before, plan)}; choose another folder with --out, or delete it")
+        if before["request"] != plan["request"]:
+            write_json(out / "study.json", plan)  # asked in other words, the same plan
+        return plan
+    for name, recipe in study.arms().items():
+        rehearse(name, recipe)
+    out.mkdir(parents=True, exist_ok=True)
+    if not loaded.builtin:
+        write_atomically(out / "study.py", loaded.path.read_bytes())
+    route, why = choose_route(plan, jobs)
+    write_json(out / "route.json", route._asdict() | {"why": why})
+    write_atomically(out / "study.lock", json.dumps({"lock": plan["lock"], **lock_content(plan)}, indent=1) + "\n")
+    write_json(out / "study.json", plan)
+    return plan
+
+
+def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
+    """study.json: everything that judging and reporting need, without torch and without the study's code."""
+    arms = study.arms()
+    tokens = {name: prepare(recipe.text, recipe.tokenizer) for name, recipe in arms.items()}
+    for name, recipe in arms.items():
+        check_length(name, recipe, tokens[name])
+    plan = {
+        "study": loaded.name,
+        "question": loaded.question,
+        "size": options.size,
+        "baseline": "baseline",
+        "primary": {"name": study.primary, "unit": study.baseline.objective.unit, "better": study.better},
+        "margin": study.margin,
+        "alpha": study.alpha,
+        "seeds": list(range(study.seeds)),
+        "claims": [_claim(claim) for claim in study.claims],
+        "arms": {name: describe(recipe) for name, recipe in arms.items()},
+        "changed": {
+            name: {address: [short(one), short(other)] for address, (one, other) in diff(study.baseline, recipe).items()}
+            for name, recipe in study.challengers.items()
+        },
+        "texts": {name: _text(tokens[name]) for name in arms},
+        "shared": {name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()},
+        "training": {name: recipe.steps * recipe.batch * recipe.length for name, recipe in arms.items()},
+        "operations": {name: _operations(recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()},
+        "price": {key: value for key, value in describe(study.price).items() if key != "part"},
+        "code": file_hash(loaded.path),
+        "version": headtohead.__version__,
+    }
+    content = json.dumps(lock_content(plan), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    plan["lock"] = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    return plan | {"request": request(loaded.path, options)}
+
+
+LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "texts", "code", "version")
+
+
+def lock_content(plan: dict[str, Any]) -> dict[str, Any]:
+    """What may not change once the first run has begun."""
+    return {name: plan[name] for name in LOCKED}
+
+
+def _what_differs(before: dict[str, Any], plan: dict[str, Any]) -> str:
+    for name in LOCKED:
+        if before.get(name) != plan[name]:
+            if name == "seeds":
+                return f"{len(before[name])} seeds, not {len(plan[name])}"
+            return f"another {name}"
+    return "another plan"
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {"claim": type(claim).__name__, "measure": claim.measure, "challenger": claim.challenger or None}
+
+
+def _text(tokens: Tokens) -> dict[str, Any]:
+    sizes = {"train": len(tokens.train.ids), "validation": len(tokens.validation.ids)}
+    return {"name": tokens.name, "note": tokens.note, "hash": tokens.fingerprint, "vocabulary": tokens.vocabulary.size, **sizes}
+
+
+def _operations(recipe: Recipe, vocabulary: int) -> float:
+    figures = cost.operations(recipe, network_of(recipe, vocabulary), vocabulary)
+    return figures["flops"] * recipe.steps * recipe.batch * recipe.length
+
+
+def shared_start(baseline: Recipe, recipe: Recipe, vocabulary: int) -> dict[str, int]:
+    """Parameters of an arm, and how many of them start as the baseline's do: same name, same shape, same draw."""
+    ours = dict(network_of(recipe, vocabulary).named_parameters())
+    theirs = dict(network_of(baseline, vocabulary).named_parameters())
+    alike = [p for name, p in ours.items() if name in theirs and theirs[name].shape == p.shape]
+    same_draw = type(recipe.model) is type(baseline.model) and not any(
+        address.startswith("model.initialization") for address in diff(baseline, recipe)
+    )
+    return {"parameters": sum(p.numel() for p in ours.values()), "shared": sum(p.numel() for p in alike) if same_draw else 0}
+
+
+def check_length(name: str, recipe: Recipe, tokens: Tokens) -> None:
+    """A text must hold at least one row on either side."""
+    width = recipe.length + recipe.objective.ahead
+    recipe.examples.rows(tokens, width, recipe.batch, 0, 0)
+    next(iter(recipe.examples.held_out(tokens, width, recipe.length, 1, None, recipe.objective.ahead)))
+
+
+def rehearse(name: str, recipe: Recipe) -> None:
+    """One small step of every arm, so that code that fails, fails before anything is written."""
+    tokens = prepare(recipe.text, recipe.tokenizer)
+    if sum(p.numel() for p in network_of(recipe, tokens.vocabulary.size).parameters()) > 5e7:
+        return  # minutes on a laptop: the first run will tell
+    try:
+        learner = recipe.learner(tokens.vocabulary.size, 0)
+        few = at_most(recipe, rows=2)
+        _, pieces, _ = next(batches(few, tokens, 0, 0))
+        accumulate(learner, pieces, Route())
+    except Mistake:
+        raise
+    except Exception as error:
+        frame = _deepest(error)
+        raise Mistake(f"arm {name}: {type(error).__name__} at {frame}: {' '.join(str(error).split())[:300]}") from error
+
+
+def at_most(recipe: Recipe, rows: int) -> Recipe:
+    """The recipe with few rows a step."""
+    from dataclasses import replace
+
+    return replace(recipe, batch=rows, accumulate=1)
+
+
+def _deepest(error: Exception) -> str:
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+
+
+def jobs_here() -> int:
+    """Runs at a time: one a core, for a second core helps a small run less than a second run does; one on a GPU."""
+    return 1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def compiler() -> str | None:
+    """Why nothing can be compiled here, or None."""
+    if not any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++")):
+        return "no C++ compiler on PATH"
+    if not (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file():
+        return "no Python.h"
+    return None
+
+
+def choose_route(plan: dict[str, Any], jobs: int) -> tuple[Route, str]:
+    """Compile where it pays back within the study, bfloat16 where compiled code has instructions for it; and why."""
+    cores = os.cpu_count() or 1
+    missing = compiler()
+    if torch.cuda.is_available():
+        dtype = "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        return Route("cuda", cores, dtype, missing is None), missing or ""
+    threads = max(1, cores // jobs)
+    if missing is not None:
+        return Route("cpu", threads), missing
+    eager = sum(plan["operations"].values()) * len(plan["seeds"]) / (EAGER_RATE * threads)
+    if eager / 2 < COMPILE_SECONDS * len(plan["arms"]):
+        return Route("cpu", threads), "too short for compiling to pay back"
+    fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return Route("cpu", threads, "bfloat16" if fast else "float32", True), ""

@@ -1,0 +1,83 @@
+"""A process that takes the runs of a study one after another: python -m headtohead.launch.worker OUT HASH."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headtohead.files import read_json, write_atomically
+from headtohead.plan import load_study, with_options
+from headtohead.request import Options, file_hash, folders, plan_of, state_of
+from headtohead.run import Run, claimed
+from headtohead.spec import Mistake, describe, load
+from headtohead.study import Recipe
+from headtohead.train import Route
+
+
+def die_with_parent() -> None:
+    """End when the other end of standard input is gone, however it went."""
+
+    def watch() -> None:
+        while os.read(0, 1):  # not sys.stdin, whose lock would be held when the interpreter ends
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, Recipe]:
+    """The recipes of a plan: from their descriptions, or, where the study has parts of its own, from its copied file.
+
+    The copy is run only if its hash is one that the user named.
+    """
+    if plan["request"]["builtin"]:
+        return {name: load(description) for name, description in plan["arms"].items()}
+    copy = out / "study.py"
+    if file_hash(copy) != plan["code"]:
+        raise Mistake(f"{copy} is not the file that was locked; put the original back or start in another folder")
+    if trusted != plan["code"]:
+        raise Mistake(f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds")
+    wanted = plan["request"]
+    settings = tuple((address, value) for address, value in wanted["settings"])
+    options = Options(wanted["size"], wanted["seeds"], wanted["steps"], settings, wanted["against_itself"])
+    arms = with_options(load_study(copy), options).arms()
+    if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
+        raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
+    return arms
+
+
+def work(out: Path, trusted: str | None) -> int:
+    """Do what is left of a study; how many runs broke down."""
+    plan = plan_of(out)
+    if plan is None:
+        raise Mistake(f"{out} holds no study")
+    chosen = read_json(out / "route.json")
+    route = Route(**{name: chosen[name] for name in Route._fields})
+    torch.set_num_threads(route.threads)
+    torch.use_deterministic_algorithms(route.device == "cpu")
+    arms = arms_of(out, plan, trusted)
+    broken = 0
+    for arm, seed, folder in folders(out, plan):
+        if state_of(folder)["state"] in ("finished", "failed"):
+            continue
+        with claimed(folder) as mine:
+            if not mine or state_of(folder)["state"] in ("finished", "failed"):
+                continue
+            torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
+            try:
+                Run(folder, arms[arm], seed, route).execute()
+            except Exception:
+                broken += 1
+                write_atomically(folder / "error.txt", traceback.format_exc())
+    return broken
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    sys.exit(1 if work(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None) else 0)

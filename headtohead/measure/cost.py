@@ -1,0 +1,74 @@
+"""What an arm costs: parameters, operations, memory. Seconds and dollars come from the run's status and the price."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def parameters(network: nn.Module) -> dict[str, int]:
+    """Parameters, and those that are not tables of vectors; a tied tensor counts once."""
+    tables = {id(p) for module in network.modules() if isinstance(module, nn.Embedding) for p in module.parameters()}
+    every = list(network.parameters())
+    return {
+        "parameters": sum(p.numel() for p in every),
+        "parameters.not_embedding": sum(p.numel() for p in every if id(p) not in tables),
+    }
+
+
+def operations(recipe: Any, network: nn.Module, vocabulary: int) -> dict[str, float]:
+    """Operations of training on one token (three times the forward pass; a multiply-add is two).
+
+    `flops` is by formula where the model has one, attention counted dense; `flops.counted` is torch's own count of the
+    matrix products, and `flops.elementwise` what the formula counts beside them.
+    """
+    counted = counted_forward(recipe, network)
+    scored = recipe.objective.rate if recipe.objective.masks else 1.0
+    formula = recipe.model.flops(recipe.size(vocabulary), scored)
+    matrix, elementwise = formula or (counted, 0.0)
+    return {"flops": 3 * (matrix + elementwise), "flops.counted": 3 * counted, "flops.elementwise": 3 * elementwise}
+
+
+def counted_forward(recipe: Any, network: nn.Module) -> float:
+    """torch's count for one token of a full row, on a network without weights.
+
+    Under the MATH backend, because torch 2.13 counts nothing for fused attention on a CPU.
+    """
+    length = recipe.length
+    scored = round(recipe.objective.rate * length) if recipe.objective.masks else length
+    ids = torch.zeros(1, length, dtype=torch.long, device="meta")
+    position = torch.arange(length, device="meta")[None]
+    where: Tensor | None = torch.zeros(scored, dtype=torch.long, device="meta")
+    counter = FlopCounterMode(display=False)
+    with sdpa_kernel(SDPBackend.MATH), counter:
+        network.model(ids, position, scored=where)
+    return counter.get_total_flops() / length
+
+
+def reset_peak_memory() -> None:
+    """Forget the process's peak so far, where the system can (Linux)."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass  # elsewhere the peak is the process's own, over all its runs
+
+
+def peak_memory() -> int:
+    """Bytes at the peak: the device's where there is one, else the process's resident set."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    try:
+        line = next(row for row in Path("/proc/self/status").read_text().splitlines() if row.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024

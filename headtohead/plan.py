@@ -1,0 +1,123 @@
+"""From a study's file and the command line's options to the arms that will run."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import headtohead
+from headtohead.request import Options, is_builtin
+from headtohead.spec import Mistake, Part, at, diff
+from headtohead.study import Recipe, Study, validate
+
+
+class Loaded(NamedTuple):
+    """A study with where it came from."""
+
+    name: str
+    question: str
+    study: Study
+    path: Path
+    builtin: bool
+    module: ModuleType
+
+
+def load_study(path: Path) -> Loaded:
+    """Run a study's file and take its `study`."""
+    builtin = is_builtin(path)
+    module = _execute(path, f"headtohead.studies.{path.stem}" if builtin else "study")
+    study = getattr(module, "study", None)
+    if not isinstance(study, Study):
+        raise Mistake(f"{path} must end in `study = Study(...)`, found {'nothing of that name' if study is None else study!r}")
+    return Loaded(path.stem, (module.__doc__ or "").strip(), study, path, builtin, module)
+
+
+def _execute(path: Path, name: str) -> ModuleType:
+    if name.startswith("headtohead."):
+        return importlib.import_module(name)
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification and specification.loader
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # the types of its parts' fields are looked up here
+    try:
+        specification.loader.exec_module(module)
+    except SyntaxError as error:
+        raise Mistake(f"{path}:{error.lineno}: {error.msg}") from None
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        place = f"{path}:{lines[-1]}" if lines else str(path)
+        kind = "" if isinstance(error, Mistake) else f"{type(error).__name__}: "
+        raise Mistake(f"{place}: {kind}{' '.join(str(error).split())}") from None
+    return module
+
+
+def with_options(loaded: Loaded, options: Options) -> Study:
+    """The study as asked for on the command line, refused where it cannot run."""
+    study = loaded.study
+    if options.size == "paper":
+        if not isinstance(study.paper, Study):
+            raise Mistake(f"study {loaded.name} has no paper size; give it Study(..., paper=Study(...)) or leave out --size")
+        study = study.paper
+    if options.seeds is not None:
+        study = dataclasses.replace(study, seeds=options.seeds)
+    if options.against_itself:
+        study = dataclasses.replace(study, challengers={"itself": study.baseline}, claims=())
+    if options.steps is not None:
+        if options.steps < 1:
+            raise Mistake(f"--steps {options.steps}: at least 1")
+        steps = options.steps
+        study = _every_arm(study, lambda recipe: recipe.rescaled(steps))
+    for address, text in options.settings:
+        study = _with_setting(study, address, parse_value(text, loaded.module))
+    validate(study)
+    return study
+
+
+def _every_arm(study: Study, change: Callable[[Recipe], Recipe]) -> Study:
+    challengers = {name: change(recipe) for name, recipe in study.challengers.items()}
+    return dataclasses.replace(study, baseline=change(study.baseline), challengers=challengers)
+
+
+def _with_setting(study: Study, address: str, value: Any) -> Study:
+    changed = _every_arm(study, lambda recipe: at(recipe, {address: value}))
+    for name in study.challengers:
+        before = set(diff(study.baseline, study.challengers[name]))
+        if before != set(diff(changed.baseline, changed.challengers[name])):
+            raise Mistake(f"--set {address}: {name} differs from the baseline just there; change it in the study file")
+    return changed
+
+
+def parse_value(text: str, module: ModuleType | None = None) -> Any:
+    """A literal such as 3 or "exact", or a part such as SoftmaxN(n=2); nothing is evaluated but that."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return text
+    return text if isinstance(tree, ast.Name) else _value(tree, text, module)
+
+
+def _value(node: Any, text: str, module: ModuleType | None) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+        cls = getattr(module, node.func.id, None) or getattr(headtohead, node.func.id, None)
+        if isinstance(cls, type) and issubclass(cls, Part):
+            known = {field.name for field in dataclasses.fields(cls)}
+            given = {word.arg: _value(word.value, text, module) for word in node.keywords if word.arg}
+            for name in given.keys() - known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise Mistake(f"{cls.__name__} has no field {name!r}{hint}")
+            return cls(**given)
+        raise Mistake(f"{text!r}: there is no part {node.func.id!r}; `h2h list parts` has them all")
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise Mistake(f"{text!r} is neither a plain value nor a part such as SoftmaxN(n=2)") from None

@@ -1,0 +1,1 @@
+"""What people see. Reads files only, and needs no torch."""

@@ -1,0 +1,158 @@
+"""What is asked: a recipe for each arm, and the claims made before anything is run."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from headtohead.model import Model, Transformer
+from headtohead.objectives import Objective, Prediction
+from headtohead.objectives.causal import CausalLM
+from headtohead.optimizer import AdamW, Optimizer
+from headtohead.schedule import CosineDecay, Schedule
+from headtohead.spec import Mistake, Part, Size, check, walk
+from headtohead.text.examples import Examples, Stream
+from headtohead.text.source import PythonDocs, Text
+from headtohead.text.tokenizer import BytePairs, Tokenizer
+
+
+class Recipe(Part):
+    """Everything that one arm is trained with. `batch` rows of `length` tokens a step, in `accumulate` pieces.
+
+    `clip` bounds the gradient's norm, 0 leaves it alone. `held_out` bounds how many held-out tokens are scored, 0 is all.
+    """
+
+    model: Model = Transformer()
+    objective: Objective = CausalLM()
+    text: Text = PythonDocs()
+    tokenizer: Tokenizer = BytePairs()
+    examples: Examples = Stream()
+    length: int = 128
+    batch: int = 32
+    accumulate: int = 1
+    steps: int = 1000
+    optimizer: Optimizer = AdamW()
+    schedule: Schedule = CosineDecay(warmup=100)
+    clip: float = 1.0
+    held_out: int = 0
+
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        for name in ("length", "batch", "accumulate", "steps"):
+            if getattr(self, name) < 1:
+                yield f"{name} = {getattr(self, name)} must be at least 1"
+        if self.batch % max(1, self.accumulate):
+            yield f"accumulate = {self.accumulate} must divide batch = {self.batch}"
+        if self.clip < 0 or self.held_out < 0:
+            yield f"clip = {self.clip} and held_out = {self.held_out} must be at least 0"
+
+    def size(self, vocabulary: int) -> Size:
+        """The model's size over a text's vocabulary."""
+        rows = self.model.rows(vocabulary, self.objective.masks)
+        return self.model.complete(Size(vocabulary=rows, length=self.length))
+
+    def learner(self, vocabulary: int, seed: int) -> Prediction:
+        """The network to be trained, at its start."""
+        network = self.objective.learner(self.model.make(self.size(vocabulary), seed))
+        self.model.initialize(network, seed)
+        return network
+
+    def rescaled(self, steps: int) -> Recipe:
+        """The same recipe over another number of steps, its schedule stretched or shrunk with it."""
+        return dataclasses.replace(self, steps=steps, schedule=self.schedule.rescaled(steps / self.steps))
+
+
+class Claim(Part):
+    """A sentence about a measure that is answered yes, no or not enough evidence; `challenger` "" is every one."""
+
+    measure: str = "loss"
+    challenger: str = ""
+
+
+class Better(Claim):
+    """It differs from the baseline on the good side."""
+
+
+class NoWorse(Claim):
+    """It is not worse than the baseline by the margin or more."""
+
+
+class Equivalent(Claim):
+    """It differs from the baseline by less than the margin."""
+
+
+class Lower(Claim):
+    """Its value is below the baseline's."""
+
+
+class Higher(Claim):
+    """Its value is above the baseline's."""
+
+
+class Price(Part):
+    """What an hour of one device costs, with the date and the source of that figure; 0 where nobody pays."""
+
+    dollars_per_hour: float = 0.0
+    source: str = "own machine"
+    date: str = ""
+
+
+class Study(Part):
+    """One question: a baseline and its challengers over the same seeds. `paper` is the same study at its published size."""
+
+    baseline: Recipe
+    challengers: dict
+    seeds: int = 5
+    primary: str = "loss"
+    better: Literal["lower", "higher"] = "lower"
+    margin: float | None = None
+    alpha: float = 0.05
+    claims: tuple[Claim, ...] = ()
+    price: Price = Price()
+    paper: Any = None
+
+    def arms(self) -> dict[str, Recipe]:
+        """All arms by name, the baseline first."""
+        return {"baseline": self.baseline, **self.challengers}
+
+
+def validate(study: Study) -> None:
+    """Refuse what cannot be run, in one line that names the arm and the address."""
+    if study.seeds < 1:
+        raise Mistake(f"seeds = {study.seeds}: a study needs at least 1 seed, and 3 for a verdict; use --seeds 3")
+    if not study.challengers:
+        raise Mistake("the study has no challengers; add one, e.g. challengers={'deeper': at(baseline, {'model.layers': 8})}")
+    check(study)
+    for name, recipe in study.arms().items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or (name == "baseline" and recipe is not study.baseline):
+            raise Mistake(f"{name!r} cannot name a challenger; use letters, digits, '.', '_' or '-', and not 'baseline'")
+        if not isinstance(recipe, Recipe):
+            raise Mistake(f"challenger {name!r} must be a Recipe, e.g. at(baseline, {{...}}), got {recipe!r}")
+        try:
+            check(recipe)
+            refuse(recipe)
+        except Mistake as mistake:
+            raise Mistake(f"arm {name}: {mistake}") from None
+    for claim in study.claims:
+        if claim.challenger and claim.challenger not in study.challengers:
+            near = difflib.get_close_matches(claim.challenger, study.challengers, n=1, cutoff=0.0)[0]
+            raise Mistake(f"a claim names the challenger {claim.challenger!r}, which there is not; did you mean {near!r}?")
+
+
+def refuse(recipe: Recipe) -> None:
+    """Ask every part whether it can work in this recipe."""
+    size = recipe.model.complete(Size(vocabulary=2, length=recipe.length))
+    for address, part in walk(recipe):
+        for reason in part.refuse(size, recipe):
+            raise Mistake(f"{address}: {reason}" if address else reason)
+
+
+def network_of(recipe: Recipe, vocabulary: int) -> nn.Module:
+    """The network without weights, for counting."""
+    with torch.device("meta"):
+        return recipe.objective.learner(recipe.model.make(recipe.size(vocabulary), 0))

@@ -1,0 +1,1 @@
+"""From a text to batches of token numbers. Nothing in here imports torch."""

@@ -1,0 +1,242 @@
+"""From a stream of tokens to rows of a batch. Training batch i is a pure function of (data seed, i)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headtohead.spec import Mistake, Part
+
+if TYPE_CHECKING:
+    from headtohead.text.cache import Split, Tokens
+
+NOT_HELD_OUT = np.empty(0, dtype=np.int64)
+
+
+class Rows(NamedTuple):
+    """Rows of tokens; `position` restarts in each document, document −1 is padding. Either may have one row for all.
+
+    The last four are filled in by `held_out` alone: where in the text a token comes from, and whether it is scored.
+    """
+
+    ids: np.ndarray  # rows × width, as all that follows
+    position: np.ndarray
+    document: np.ndarray
+    source: np.ndarray = NOT_HELD_OUT  # the document in its split, −1: none
+    fresh: np.ndarray = NOT_HELD_OUT  # to be scored here, as in no other row
+    bytes: np.ndarray = NOT_HELD_OUT
+    characters: np.ndarray = NOT_HELD_OUT
+
+
+class Examples(Part):
+    """`rows(tokens, width, count, seed, i)` is training batch i; `held_out(...)` gives every validation token once.
+
+    `held_out` reads windows of `width` tokens, a new one every `stride`, the last one ending with the text; a token is
+    fresh in the first window that holds it after `ahead` others. Causal: width = length + 1, ahead 1, stride ≤ length,
+    and the first token of all is never scored. Masked: width = stride = length, ahead 0. `limit`: the first documents
+    only, whole, as many as have at most that many fresh tokens, but at least one, and enough for one window.
+    """
+
+    def check(self, tokens: Tokens, width: int) -> None:
+        """Raise a Mistake where the text cannot fill rows of this width."""
+        raise TypeError(f"{type(self).__name__} must define check(tokens, width)")
+
+    def rows(self, tokens: Tokens, width: int, count: int, seed: int, i: int) -> Rows:
+        """Training batch i: `count` rows."""
+        raise TypeError(f"{type(self).__name__} must define rows(tokens, width, count, seed, i)")
+
+    def held_out(
+        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
+    ) -> Iterator[Rows]:
+        """The validation side, at most `batch` rows at a time."""
+        raise TypeError(f"{type(self).__name__} must define held_out(tokens, width, stride, batch, limit, ahead)")
+
+
+class Stream(Examples):
+    """Windows of the whole stream, at random places in training (study 5, nanoGPT); they read over borders."""
+
+    def check(self, tokens: Tokens, width: int) -> None:
+        for side, split in (("training", tokens.train), ("validation", tokens.validation)):
+            if len(split.ids) < width:
+                raise Mistake(
+                    f"the {side} side of {tokens.name} has {len(split.ids)} tokens and a row needs {width}; "
+                    "choose a smaller length or give more text"
+                )
+
+    def rows(self, tokens: Tokens, width: int, count: int, seed: int, i: int) -> Rows:
+        self.check(tokens, width)
+        starts = random_bits(f"{seed}/data", i, count) % np.uint64(len(tokens.train.ids) - width + 1)
+        ids = tokens.train.ids[starts.astype(np.int64)[:, None] + np.arange(width)]
+        return Rows(ids.astype(np.int64), *_one_document(width))
+
+    def held_out(
+        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
+    ) -> Iterator[Rows]:
+        self.check(tokens, width)
+        split = tokens.validation
+        end = len(split.ids)
+        if limit is not None:
+            ends = split.documents[1:]
+            end = int(ends[_whole(ends - ahead, limit)])
+            end = max(end, int(ends[np.searchsorted(ends, width)]))
+        starts, first = windows(end, width, stride, ahead)
+        for at in range(0, len(starts), batch):
+            place = starts[at : at + batch, None] + np.arange(width)
+            yield Rows(
+                split.ids[place].astype(np.int64),
+                *_one_document(width),
+                source=_source(split, place),
+                fresh=place >= first[at : at + batch, None],
+                bytes=split.bytes[place].astype(np.int64),
+                characters=split.characters[place].astype(np.int64),
+            )
+
+
+class Lines(Examples):
+    """Each line of text a row between the vocabulary's marks, in an order shuffled anew every epoch (studies 1 and 3).
+
+    In training a longer line is cut off at the width, or left out (`drop_longer`). Held out, nothing is: a longer line
+    is read in windows. Blank lines are not rows; their bytes count to the line before.
+    """
+
+    drop_longer: bool = False
+
+    def check(self, tokens: Tokens, width: int) -> None:
+        if tokens.vocabulary.marks is None:
+            raise Mistake(f"{tokens.name} has no line ends to mark lines with; use Characters(bare=False) or Stream()")
+        for side, split in (("training", tokens.train), ("validation", tokens.validation)):
+            if not len(split.lines):
+                raise Mistake(f"the {side} side of {tokens.name} has only blank lines; give more text")
+        if not len(_usable(tokens, width, self.drop_longer)):
+            least = int(np.diff(tokens.train.lines).min()) + 2
+            raise Mistake(
+                f"the shortest training line of {tokens.name} has {least} tokens and a row holds {width}; "
+                "choose a larger length or drop_longer = False"
+            )
+
+    def rows(self, tokens: Tokens, width: int, count: int, seed: int, i: int) -> Rows:
+        self.check(tokens, width)
+        usable = _usable(tokens, width, self.drop_longer)
+        turn = np.arange(i * count, (i + 1) * count)
+        order = np.empty(count, dtype=np.int64)
+        for epoch in np.unique(turn // len(usable)):
+            mine = turn // len(usable) == epoch
+            order[mine] = usable[shuffled(len(usable), seed, int(epoch))[turn[mine] % len(usable)]]
+        spans = tokens.train.lines[order]
+        return _marked(tokens, tokens.train, spans, np.zeros(count, dtype=np.int64), width)
+
+    def held_out(
+        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
+    ) -> Iterator[Rows]:
+        self.check(tokens, width)
+        split = tokens.validation
+        owner = _source(split, split.lines[:, 0])
+        last = len(split.documents) - 2
+        if limit is not None:
+            counts = np.bincount(owner, split.lines[:, 1] - split.lines[:, 0] + 2 - ahead, minlength=last + 1)
+            last = max(_whole(np.cumsum(counts), limit), int(owner[0]))
+        sizes, letters = _line_counts(split, owner, split.bytes), _line_counts(split, owner, split.characters)
+        parts = _line_windows(split.lines[owner <= last], width, stride, ahead)
+        while chosen := list(islice(parts, batch)):
+            line, start, first = np.array(chosen).T
+            rows = _marked(tokens, split, split.lines[line], start, width)
+            real, place = rows.document >= 0, start[:, None] + np.arange(width)
+            yield rows._replace(
+                source=np.where(real, owner[line][:, None], -1).astype(np.int32),
+                fresh=real & (place >= first[:, None]),
+                bytes=sizes(line, place),
+                characters=letters(line, place),
+            )
+
+
+def windows(length: int, width: int, stride: int, ahead: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each window starts, and the first token it scores: no token from `ahead` on is missed or scored twice."""
+    if not 1 <= stride <= width - ahead:
+        raise ValueError(f"stride {stride} must lie between 1 and width {width} - ahead {ahead}")
+    last = max(length - width, 0)
+    starts = np.minimum(np.arange(-(-last // stride) + 1) * stride, last)
+    return starts, np.append(ahead, starts[:-1] + width)
+
+
+def random_bits(name: str, i: int, count: int) -> np.ndarray:
+    """64 random bits for each of `count`: bare Philox (Salmon et al. 2011), which no version of NumPy changes."""
+    key = hashlib.blake2b(name.encode(), digest_size=16).digest()
+    return np.random.Philox(key=int.from_bytes(key, "little"), counter=i << 64).random_raw(count)
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """16 hexadecimal digits of a hash over the arrays' types, shapes and contents."""
+    whole = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        whole.update(f"{array.dtype.str}{array.shape}".encode())
+        whole.update(np.ascontiguousarray(array).data)
+    return whole.hexdigest()
+
+
+@lru_cache(maxsize=2)
+def shuffled(count: int, seed: int, epoch: int) -> np.ndarray:
+    """The order of `count` examples in one epoch."""
+    return np.argsort(random_bits(f"{seed}/data/order", epoch, count), kind="stable")
+
+
+@lru_cache(maxsize=4)
+def _usable(tokens: Tokens, width: int, drop_longer: bool) -> np.ndarray:
+    start, end = tokens.train.lines.T
+    return np.flatnonzero(end - start + 2 <= width) if drop_longer else np.arange(len(start))
+
+
+def _one_document(width: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(width)[None], np.zeros((1, width), dtype=np.int64)
+
+
+def _source(split: Split, place: np.ndarray) -> np.ndarray:
+    return (np.searchsorted(split.documents, place, side="right") - 1).astype(np.int32)
+
+
+def _whole(cumulative: np.ndarray, limit: int) -> int:
+    """The last document that a limit leaves in; the first one always stays."""
+    return max(int(np.searchsorted(cumulative, limit, side="right")) - 1, 0)
+
+
+def _line_windows(lines: np.ndarray, width: int, stride: int, ahead: int) -> Iterator[tuple[int, int, int]]:
+    """(line, start, first scored) of each window; a line on its own has two marks more than tokens."""
+    for line, (begin, end) in enumerate(lines.tolist()):
+        for start, first in zip(*windows(end - begin + 2, width, stride, ahead), strict=True):
+            yield line, int(start), int(first)
+
+
+def _marked(tokens: Tokens, split: Split, spans: np.ndarray, start: np.ndarray, width: int) -> Rows:
+    """Lines between their marks, from token `start` of each on, filled up to the width."""
+    before, after = tokens.vocabulary.marks or (tokens.vocabulary.pad,) * 2
+    begin, length = spans[:, :1], spans[:, 1:] - spans[:, :1]
+    place = start[:, None] + np.arange(width)
+    inside = (place >= 1) & (place <= length)
+    around = np.where(place == 0, before, np.where(place == length + 1, after, tokens.vocabulary.pad))
+    ids = np.where(inside, split.ids[np.where(inside, begin + place - 1, 0)], around).astype(np.int64)
+    return Rows(ids, np.arange(width)[None], np.where(place <= length + 1, 0, -1))
+
+
+def _line_counts(split: Split, owner: np.ndarray, counts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A function of (lines, places in them): how much text each token covers.
+
+    The mark after a line covers its end and the blank lines that follow, and those before a document's first line.
+    """
+    begin, end = split.lines.T
+    total = np.append(0, np.cumsum(counts, dtype=np.int64))
+    opening = split.documents[owner]
+    from_here = np.where(opening > np.append(-1, end[:-1]), opening, begin)
+    from_here[0] = 0
+    rest = np.diff(total[np.append(from_here, len(counts))]) - (total[end] - total[begin])
+
+    def look_up(line: np.ndarray, place: np.ndarray) -> np.ndarray:
+        first, length = begin[line][:, None], (end - begin)[line][:, None]
+        inside = (place >= 1) & (place <= length)
+        found = counts[np.where(inside, first + place - 1, 0)].astype(np.int64)
+        return np.where(inside, found, np.where(place == length + 1, rest[line][:, None], 0))
+
+    return look_up

@@ -1,0 +1,62 @@
+"""Whether a comparison may be believed at all: audits, the text it was evaluated on, and the data it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headtohead.verdict import words
+from headtohead.verdict.compare import Seed
+from headtohead.verdict.folder import FINISHED, Run, batches, first_difference
+
+Batches = Mapping[Seed, Mapping[int, str]]  # the hash of every batch by seed and step
+
+GRAVITY = {"pass": 0, "skip": 1, "fail": 2}
+
+
+def worst(runs: Mapping[Seed, Run]) -> list[dict[str, Any]]:
+    """An arm's audits, each once with its worst result over the seeds, and the seeds that had it."""
+    found: dict[str, dict[str, Any]] = {}
+    for seed, run in runs.items():
+        for audit in run.audits:
+            kept = found.get(audit["id"])
+            if kept is None or _gravity(audit) > _gravity(kept):
+                found[audit["id"]] = audit | {"seeds": [seed]}
+            elif _gravity(audit) == _gravity(kept) and seed not in kept["seeds"]:
+                kept["seeds"].append(seed)
+    return list(found.values())
+
+
+def _gravity(audit: dict[str, Any]) -> tuple[int, bool]:
+    return GRAVITY[audit["result"]], audit["severity"] == "fatal"
+
+
+def fatal(audits: Iterable[dict[str, Any]]) -> list[str]:
+    return [audit["id"] for audit in audits if audit["severity"] == "fatal" and audit["result"] == "fail"]
+
+
+def objections(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> list[str]:
+    """What makes a comparison INVALID. A fault of the baseline spoils every comparison with it."""
+    found = fatal(worst(challenger)) + [f"{name} of the baseline" for name in fatal(worst(baseline))]
+    finished = [run for run in (*baseline.values(), *challenger.values()) if run.state == FINISHED]
+    texts = {run.measures.get("evaluation") for run in finished}
+    return found + ([words.INCOMPARABLE] if len(texts) > 1 else [])
+
+
+def reservations(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> list[str]:
+    """The caveats that audits bring: warnings that have a label, and audits that were not done."""
+    audited = [worst(baseline), worst(challenger)]
+    labels = [
+        words.AUDIT_CAVEATS[audit["id"]]
+        for audits in audited
+        for audit in audits
+        if audit["result"] == "fail" and audit["id"] in words.AUDIT_CAVEATS
+    ]
+    skipped = any(audit["severity"] == "fatal" and audit["result"] == "skip" for audits in audited for audit in audits)
+    return list(dict.fromkeys(labels)) + ([words.UNAUDITED] if skipped or not all(audited) else [])
+
+
+def different_data(seen: Batches, challenger: Mapping[Seed, Run], seeds: Sequence[Seed]) -> dict[str, int]:
+    """The seeds whose run did not see the baseline's batches, with the first step at which the two part."""
+    steps = {str(seed): first_difference(seen[seed], batches(challenger[seed])) for seed in seeds}
+    return {seed: step for seed, step in steps.items() if step is not None}

@@ -1,0 +1,158 @@
+"""A study's folder as it lies on disk: what was declared, and what each run left behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headtohead.files import read_json
+from headtohead.spec import Mistake
+from headtohead.verdict.compare import Outcome, Seed
+from headtohead.verdict.margins import Measure
+
+FINISHED = "finished"
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One arm with one seed, finished or failed."""
+
+    folder: Path
+    state: str
+    reason: str | None
+    seconds: float  # of training
+    memory: float | None
+    measures: dict[str, Any]
+    audits: list[dict[str, Any]]
+
+
+Runs = dict[str, dict[Seed, Run]]  # arm -> seed -> run
+
+
+def read_study(out: Path) -> dict[str, Any]:
+    """What the study declared."""
+    path = out / "study.json"
+    if not path.exists():
+        raise Mistake(f"{out} holds no study.json; name the folder that `h2h run STUDY --out DIR` wrote")
+    return _read(path)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return read_json(path)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Mistake(f"{path} is not JSON ({error}); delete it and run the study again, which resumes") from None
+
+
+def command(study: dict[str, Any], *more: str) -> str:
+    """The command that runs a study with what was asked of it before, as a person would type it."""
+    asked = study.get("request", {})
+    words = ["h2h", "run", study["study"] if asked.get("builtin", True) else f"{study['study']}.py"]
+    if study.get("size") not in (None, "demo"):
+        words += ["--size", study["size"]]
+    if asked.get("steps") is not None:
+        words += ["--steps", str(asked["steps"])]
+    for address, value in asked.get("settings", ()):
+        words += ["--set", f"{address}={value}"]
+    if asked.get("against_itself"):
+        words.append("--against-itself")
+    return shlex.join([*words, *more])
+
+
+def _again(out: Path, study: dict[str, Any]) -> str:
+    """The command that takes an unfinished study up again; it must ask for the same seeds."""
+    seeds = study.get("request", {}).get("seeds")
+    return command(study, *(["--seeds", str(seeds)] if seeds else []), "--out", str(out))
+
+
+def read_runs(out: Path, study: dict[str, Any]) -> Runs:
+    """All runs of a study. Refuses one that is still going on: a verdict in between is a look that was not planned."""
+    runs: Runs = {arm: {} for arm in study["arms"]}
+    unfinished = []
+    for arm, seeds in runs.items():
+        for seed in study["seeds"]:
+            folder = out / "arms" / arm / f"seed{seed}"
+            problem = _unfinished(folder, study["primary"]["name"]) if folder.is_dir() else None
+            if problem:
+                unfinished.append(f"{arm} seed {seed} ({problem})")
+            elif folder.is_dir():
+                seeds[seed] = _read_run(folder)
+    unfinished += _not_begun(runs, study)
+    if unfinished:
+        raise Mistake(f"the study is not finished: {', '.join(unfinished)}; finish it with: {_again(out, study)}")
+    return runs
+
+
+def _not_begun(runs: Runs, study: dict[str, Any]) -> list[str]:
+    """Seeds that no arm has, and arms that have no seed. A seed that only some arms have is missing, and listed."""
+    seeds = [seed for seed in study["seeds"] if not any(seed in mine for mine in runs.values())]
+    arms = [arm for arm, mine in runs.items() if not mine]
+    return [f"seed {seed} (not begun)" for seed in seeds] + [f"{arm} (not begun)" for arm in arms]
+
+
+def _unfinished(folder: Path, primary: str) -> str | None:
+    """What keeps a run from being judged, or None."""
+    if not (folder / "status.json").exists():
+        return "no status.json"
+    status = _read(folder / "status.json")
+    if status["state"] == FAILED:
+        return None
+    if status["state"] != FINISHED:
+        return f"{status['state']}, step {status['step']} of {status['steps']}"
+    for name in ("measures.json", "audits.json", "steps.jsonl"):
+        if not (folder / name).exists():
+            return f"no {name}"
+    return None if primary in _read(folder / "measures.json") else f"measures.json has no {primary!r}"
+
+
+def _read_run(folder: Path) -> Run:
+    status = _read(folder / "status.json")
+    measures, audits = (folder / name for name in ("measures.json", "audits.json"))
+    return Run(
+        folder=folder,
+        state=status["state"],
+        reason=status.get("reason"),
+        seconds=status.get("seconds") or 0.0,
+        memory=status.get("peak_memory"),
+        measures=_read(measures) if measures.exists() else {},  # a failed run may have left none
+        audits=_read(audits) if audits.exists() else [],
+    )
+
+
+def outcome(runs: Mapping[Seed, Run], measure: Measure) -> Outcome:
+    """What an arm's runs came to on a measure. A finished run whose measure is not finite has failed."""
+    values: dict[Seed, float] = {}
+    failed: dict[Seed, str] = {}
+    for seed, run in runs.items():
+        value = run.measures.get(measure.name)
+        if run.state == FAILED:
+            failed[seed] = run.reason or "failed without a reason"
+        elif value is not None and math.isfinite(value):
+            values[seed] = float(value)
+        elif measure.name in run.measures:
+            failed[seed] = f"{measure.name} is not finite"
+    return Outcome(values, failed)
+
+
+def batches(run: Run) -> dict[int, str]:
+    """The hash of every batch a run was trained on, by step. A step that was repeated after a resume counts once."""
+    found = {}
+    with open(run.folder / "steps.jsonl", encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                step = json.loads(line)
+            except json.JSONDecodeError:
+                raise Mistake(f"{file.name} line {number} is not JSON; delete the run's folder and run again") from None
+            found[step["step"]] = step["batch"]
+    return found
+
+
+def first_difference(one: Mapping[int, str], other: Mapping[int, str]) -> int | None:
+    """The first step at which two runs saw different batches, or None where all of them agree."""
+    return min((step for step in one.keys() | other.keys() if one.get(step) != other.get(step)), default=None)

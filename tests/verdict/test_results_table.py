@@ -1,0 +1,110 @@
+"""The verdict on a table of results that were made elsewhere."""
+
+import json
+
+import pytest
+from study_folder import BASE, CHAL
+
+from headtohead.spec import Mistake
+from headtohead.verdict.judge import judge
+from headtohead.verdict.sentence import sentence
+from headtohead.verdict.table import judge_table
+
+
+@pytest.fixture
+def table(tmp_path):
+    def written(text):
+        path = tmp_path / "results.csv"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+def rows(arms, header="arm,seed,value", more=""):
+    lines = [f"{arm},{seed},{value}{more}" for arm, values in arms.items() for seed, value in enumerate(values)]
+    return "\n".join([header, *lines]) + "\n"
+
+
+def test_the_same_numbers_as_from_a_folder(table, write):
+    found = judge_table(table(rows({"baseline": BASE, "small": CHAL})))
+    folder = judge(write({"baseline": BASE, "small": CHAL}))
+    entry, theirs = found["arms"]["small"], folder["arms"]["small"]
+    assert entry.keys() == theirs.keys() and found.keys() == folder.keys()
+    assert (entry["verdict"], entry["qualifiers"]) == ("BETTER", ["negligible", "untuned", "unaudited"])
+    same = ("effect", "interval", "relative", "p", "p_adjusted", "seeds", "won", "detectable", "seeds_needed", "margin")
+    assert [entry[key] for key in same] == [theirs[key] for key in same]
+    assert entry["same_data"] is None and entry["command"] is None and entry["audits"] == []
+    json.dumps(found, allow_nan=False)
+
+
+def test_the_baseline_is_called_so_or_comes_first(table):
+    named = judge_table(table(rows({"small": CHAL, "baseline": BASE})))
+    first = judge_table(table(rows({"big": BASE, "small": CHAL})))
+    assert (named["baseline"]["name"], first["baseline"]["name"]) == ("baseline", "big")
+    assert named["arms"]["small"]["effect"] == first["arms"]["small"]["effect"] == pytest.approx(-0.0104)
+
+
+def test_columns_say_what_is_measured(table):
+    header = "arm,seed,value,measure,unit,better,margin"
+    arms = {"a": [70.0, 71.0, 69.0], "b": [80.0, 82.0, 79.0]}
+    found = judge_table(table(rows(arms, header, ",mrpc,percent,higher,2")))
+    assert found["primary"] == {"name": "mrpc", "unit": "percent", "better": "higher"} and found["margin"] == 2.0
+    assert found["arms"]["b"]["verdict"] == "BETTER" and found["arms"]["b"]["effect"] == pytest.approx(31 / 3)
+    found = judge_table(
+        table(rows({"a": [0.7, 0.71, 0.69], "b": [0.8, 0.82, 0.79]}, "arm,seed,value,measure", ",accuracy"))
+    )
+    assert found["primary"]["better"] == "higher" and found["margin"] == 0.01
+
+
+@pytest.mark.parametrize("value", ["", "nan", "inf"])
+def test_a_run_without_a_value_has_failed(table, value):
+    found = judge_table(table(rows({"baseline": BASE, "small": [*CHAL[:4], value]})))
+    entry = found["arms"]["small"]
+    assert (entry["verdict"], entry["seeds"]) == ("UNSTABLE", 4)
+    assert list(entry["failures"]["challenger"]) == ["4"]
+
+
+def test_unequal_seeds_are_paired_where_both_are(table):
+    entry = judge_table(table(rows({"baseline": BASE, "small": CHAL[:4]})))["arms"]["small"]
+    assert entry["seeds"] == 4 and entry["missing"] == {"baseline": [], "challenger": ["4"]}
+
+
+def test_order_of_rows_and_a_byte_order_mark_do_not_matter(table):
+    text = rows({"baseline": BASE, "small": CHAL})
+    header, *lines = text.splitlines()
+    mixed = "\ufeff" + "\r\n".join([header.replace(",", ", "), *sorted(lines, key=lambda line: line.split(",")[1])])
+    one, other = (judge_table(table(each))["arms"]["small"] for each in (text, mixed))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no rows; its first line must be arm,seed,value"),
+        ("arm,seed,value\n", "has no rows"),
+        ("arm,run,loss\na,0,1\n", "has no seed, value; its first line must be arm,seed,value"),
+        ("arm,seed,value\na,0,1\na,0,2\nb,0,1\n", "line 3 repeats arm a, seed 0; keep one row a run"),
+        ("arm,seed,value\na,0,low\n", "line 2: value 'low' is no number; leave it empty if the run failed"),
+        ("arm,seed,value\na,0,1\n", "has one arm, 'a'; add the rows"),
+        ("arm,seed,value\na,0,1,9\n", "line 2 has more cells than the first line names"),
+        ("arm,seed,value,unit\na,0,1,x\nb,0,1,y\n", "gives several values of unit; write one table for each"),
+        ("arm,seed,value,measure\na,0,1,sinks\nb,0,1,sinks\n", "which way is 'sinks' better?"),
+    ],
+)
+def test_mistakes_name_the_line_and_the_fix(table, text, told):
+    with pytest.raises(Mistake) as caught:
+        judge_table(table(text))
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_no_such_table(tmp_path):
+    with pytest.raises(Mistake, match="is no file; give a table with the columns arm,seed,value"):
+        judge_table(tmp_path / "results.csv")
+
+
+def test_it_has_a_sentence(table):
+    found = judge_table(table(rows({"baseline": [3.4, 3.41, 3.42], "small": [3.389, 3.414, 3.411]})))
+    line = sentence("small", found["arms"]["small"], found)
+    assert line.startswith("small: NOT WORSE (untuned, unaudited): loss -0.005333 unit not stated [95 % ")
+    assert "fresh seeds" in line and "tokens" not in line and "×" not in line and "h2h" not in line
