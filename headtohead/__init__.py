@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it from this file
     from headtohead.inspection import Trained, load
-    from headtohead.model import Attention, Block, Custom, Frame, Layered, Model, MultiHead, Transformer
+    from headtohead.model import Attention, Block, Custom, Frame, Layered, Model, MultiHead, Network, Transformer
     from headtohead.objectives import Batch, Exam, Objective, Prediction, Term
     from headtohead.objectives.causal import CausalLM
     from headtohead.objectives.masked import MaskedLM

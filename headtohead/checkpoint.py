@@ -37,7 +37,9 @@ def put_tensors(network: nn.Module, tensors: Mapping[str, Tensor], source: Path)
         raise Mistake(f"{source} does not fit this recipe: {len(odd)} tensors differ, the first is {odd[0]}")
     for name, tensor in own.items():
         if tensor.shape != tensors[name].shape:
-            raise Mistake(f"{source} does not fit this recipe: {name} is {list(tensors[name].shape)}, not {list(tensor.shape)}")
+            raise Mistake(
+                f"{source} does not fit this recipe: {name} is {list(tensors[name].shape)}, not {list(tensor.shape)}"
+            )
         tensor.copy_(tensors[name])
 
 

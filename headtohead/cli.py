@@ -45,7 +45,7 @@ def folder_for(study: Path, size: str, out: Path | None) -> Path:
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913 (one for each option)
     study: StudyName,
     out: Annotated[Path | None, typer.Option(help="where the runs go; ./h2h-runs/<study> unless told")] = None,
     size: Size = "demo",
@@ -106,7 +106,9 @@ def show_verdict(folder: Path, plan: dict[str, Any], judged: bool) -> None:
 
 @app.command()
 def verdict(
-    place: Annotated[Path, typer.Argument(metavar="DIR|results.csv", help="a study's folder, or a table arm,seed,value")],
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR|results.csv", help="a study's folder, or a table arm,seed,value")
+    ],
     as_json: Json = False,
 ) -> None:
     """Judge a finished study again, or a table of results made elsewhere."""
@@ -114,10 +116,7 @@ def verdict(
     from headtohead.verdict.judge import judge_and_write
     from headtohead.verdict.table import judge_table
 
-    if place.suffix == ".csv":
-        found = judge_table(place)
-    else:
-        found = judge_and_write(study_folder(place))
+    found = judge_table(place) if place.suffix == ".csv" else judge_and_write(study_folder(place))
     print(json.dumps(found, indent=1) if as_json else verdict_table(found))
     if any(arm["verdict"].split(":")[0] in ("INVALID", "UNSTABLE") for arm in found["arms"].values()):
         raise typer.Exit(1)
@@ -165,8 +164,9 @@ def show(
 ) -> None:
     """Arms, what differs, parameters, operations, the time and cost to expect, and the assembled model."""
     from headtohead.launch.folder import make_plan
-    from headtohead.launch.preview import preview, render
+    from headtohead.launch.preview import preview
     from headtohead.plan import load_study, with_options
+    from headtohead.report.preview import render
 
     loaded = load_study(find_study(study))
     options = options_of(size, seeds, steps, settings, False)
@@ -185,15 +185,15 @@ def audit(
     """Look for cheating: in a study's arms before any seed is spent, or in a trained run."""
     from headtohead.launch.check import audit_run, audit_study
 
-    if (Path(what) / "recipe.json").is_file():
-        found = audit_run(Path(what), study, trust_study)
-    else:
-        found = audit_study(find_study(what))
+    finished = (Path(what) / "recipe.json").is_file()
+    found = audit_run(Path(what), study, trust_study) if finished else audit_study(find_study(what))
     if as_json:
         print(json.dumps(found, indent=1))
     else:
         for finding in found:
-            print(f"{finding['arm']:>16}  {finding['id']:<10} {finding['result']:<5} {finding['when']}: {finding['sentence']}")
+            print(
+                f"{finding['arm']:>16}  {finding['id']:<10} {finding['result']:<5} {finding['when']}: {finding['sentence']}"
+            )
             print(f"{'':>16}  {finding['evidence']}")
     if any(finding["severity"] == "fatal" and finding["result"] == "fail" for finding in found):
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from headtohead.parts.initialization import Role
+from headtohead.parts.linear import Linear
 
 
 def generator_for(seed: int, name: str) -> Generator:
@@ -33,10 +34,11 @@ def initialize(network: nn.Module, draw: Callable[[Tensor, Role, Generator], Non
 
 def role_of(owner: nn.Module, parameter: Tensor, layers: int) -> Role:
     """What an initialization may know; the marks are set by the part that made the matrix."""
+    into_residual, head_fan = owner.marks if isinstance(owner, Linear) else (False, None)
     return Role(
         embedding=isinstance(owner, nn.Embedding),
         fan=(parameter.shape[-1], parameter.shape[-2]),
-        head_fan=getattr(owner, "head_fan", None),
-        into_residual=getattr(owner, "into_residual", False),
+        head_fan=head_fan,
+        into_residual=into_residual,
         layers=layers,
     )

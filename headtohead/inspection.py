@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headtohead.checkpoint import load_weights
 from headtohead.files import read_json
-from headtohead.launch.worker import arms_of
 from headtohead.objectives import Prediction
+from headtohead.plan import arms_of
 from headtohead.request import file_hash, plan_of
 from headtohead.spec import Mistake
 from headtohead.spec import load as part_from
@@ -53,6 +56,27 @@ class Trained:
         return torch.cat(caught)
 
     @torch.inference_mode()
+    def score(self, text: str) -> dict[str, Any]:
+        """−ln p of each token of a text and their mean; a masked model has each token masked in turn.
+
+        The first token of a causal model has nothing before it and no score.
+        """
+        ids = self.encode(text)
+        if self.recipe.objective.ahead:
+            nll = [None, *F.cross_entropy(self.logits(ids)[0, :-1], ids[0, 1:], reduction="none").tolist()]
+        else:
+            masked = ids.repeat(ids.shape[1], 1)
+            masked.fill_diagonal_(self.tokenizer.size)
+            logits = torch.diagonal(self.logits(masked)).T
+            nll = F.cross_entropy(logits, ids[0], reduction="none").tolist()
+        scored = [value for value in nll if value is not None]
+        if not scored:
+            raise Mistake("a single token has nothing before it to be predicted from; give a longer text")
+        loss = sum(scored) / len(scored)
+        tokens = [self.tokenizer.decode(ids[0, i : i + 1].numpy()) for i in range(ids.shape[1])]
+        return {"tokens": tokens, "nll": nll, "loss": loss, "perplexity": math.exp(loss)}
+
+    @torch.inference_mode()
     def sample(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
         """A continuation of a prompt, drawn token by token from the softmax at that temperature."""
         if not self.recipe.objective.ahead:
@@ -74,7 +98,8 @@ class Trained:
 def _watched(model: nn.Module) -> Iterator[list[Tensor]]:
     """What passes the attention's tap, in the order of the layers."""
     caught: list[Tensor] = []
-    taps = [module.weights for module in model.modules() if isinstance(getattr(module, "weights", None), nn.Identity)]
+    named = model.named_modules()
+    taps = [module for name, module in named if name.endswith(".weights") and isinstance(module, nn.Identity)]
     handles = [tap.register_forward_hook(lambda module, args, out: caught.append(out.detach())) for tap in taps]
     try:
         yield caught

@@ -17,17 +17,17 @@ from headtohead.parts.feedforward import Feedforward, Gelu
 from headtohead.parts.gate import HeadGate, NoGate
 from headtohead.parts.head import Head, Tied
 from headtohead.parts.initialization import Initialization, Normal
+from headtohead.parts.linear import Linear
 from headtohead.parts.masking import Masking, MinusInfinity
 from headtohead.parts.norm import LayerNorm, Norm
 from headtohead.parts.normalizer import Normalizer, Softmax
-from headtohead.parts.position import Learned, Position
+from headtohead.parts.position import Learned, Position, Unplaced
 from headtohead.parts.projection import Projection, Separate
 from headtohead.parts.residual import PreNorm, Residual
 from headtohead.parts.score import ScaledDot, Score
 from headtohead.parts.sharing import Distinct, Sharing
 from headtohead.parts.visibility import Causal, Visibility
 from headtohead.spec import Part, Size
-
 
 EMBEDDING, WEIGHTS, ATTENTION, FEEDFORWARD = map(site, ("embedding", "weights", "attention", "feedforward"))
 
@@ -43,8 +43,10 @@ class Frame(NamedTuple):
 
 
 class Model(Part):
-    """`complete(size)` fills in what the model knows of itself; `build(size)` gives a module called as
-    (ids, position, document, segments, scored, keys) -> logits at the scored positions, flat indices, None for all."""
+    """`complete(size)` fills in what the model knows of itself; `build(size)` gives a Network.
+
+    That is called as (ids, position, document, segments, scored, keys) -> logits; `scored` are flat indices, None is all.
+    """
 
     def complete(self, size: Size) -> Size:
         """The size with the model's own figures."""
@@ -54,7 +56,7 @@ class Model(Part):
         """How many ids it knows: the text's, and the mask where the objective has one."""
         return vocabulary + masks
 
-    def make(self, size: Size, seed: int) -> nn.Module:
+    def make(self, size: Size, seed: int) -> Network:
         """The module, built with torch's generator in a state that the run's seed alone decides."""
         torch.manual_seed(generator_for(seed, "build").initial_seed())
         return self.build(size)
@@ -126,9 +128,7 @@ class MultiHeadAttention(nn.Module):
         self.masking = part.masking.build(size)
         self.gate = part.gate.build(size)
         self.weights = nn.Identity()  # where whoever looks inside puts a hook
-        self.output = nn.Linear(size.width, size.width, bias=part.bias) if part.output else None
-        if self.output is not None:
-            self.output.into_residual = True
+        self.output = Linear(size.width, size.width, part.bias, into_residual=True) if part.output else None
 
     def forward(self, x: Tensor, frame: Frame) -> Tensor:
         q, k, v = self.projection(x)
@@ -215,7 +215,7 @@ class Transformer(Model):
     def rows(self, vocabulary: int, masks: bool) -> int:
         return vocabulary + (masks and self.embedding.mask == "learned")
 
-    def build(self, size: Size) -> nn.Module:
+    def build(self, size: Size) -> Network:
         return Body(self, size)
 
     def flops(self, size: Size, scored: float) -> tuple[float, float]:
@@ -227,7 +227,17 @@ class Transformer(Model):
         initialize(network, self.initialization, seed, self.layers)
 
 
-class Body(nn.Module):
+class Network(nn.Module):
+    """What a model builds: called as (ids, position, document, segments, scored, keys) -> logits at scored positions."""
+
+    def accelerate(self) -> None:
+        """Compile the whole of it, as far as that goes."""
+        self.compile(dynamic=False)
+
+
+class Body(Network):
+    position: Unplaced
+
     def __init__(self, model: Transformer, size: Size) -> None:
         super().__init__()
         self.embedding_rate = model.dropout.embedding
@@ -271,18 +281,14 @@ class Custom(Model):
 
     factory: Callable
 
-    def build(self, size: Size) -> nn.Module:
+    def build(self, size: Size) -> Network:
         return Wrapped(self.factory(size))
 
 
-class Wrapped(nn.Module):
+class Wrapped(Network):
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
-
-    def accelerate(self) -> None:
-        """Compile the whole module, as far as it goes."""
-        self.inner.compile(dynamic=False)
 
     def forward(
         self,

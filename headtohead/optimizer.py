@@ -118,8 +118,14 @@ class Muon(Optimizer):
         if not flat:
             return [adam]
         matrices = [p for name, p in named if name in flat]
-        options = {"lr": self.rate, "weight_decay": self.weight_decay, "momentum": self.momentum}
-        return [torch.optim.Muon(matrices, adjust_lr_fn="match_rms_adamw", **options), adam]
+        muon = torch.optim.Muon(
+            matrices,
+            lr=self.rate,
+            weight_decay=self.weight_decay,
+            momentum=self.momentum,
+            adjust_lr_fn="match_rms_adamw",
+        )
+        return [muon, adam]
 
 
 def plain_step(weight: Tensor, update: Tensor) -> Tensor:

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import headtohead
-from headtohead.request import Options, is_builtin
-from headtohead.spec import Mistake, Part, at, diff
+from headtohead.catalogue import parts
+from headtohead.request import Options, file_hash, is_builtin
+from headtohead.spec import Mistake, Part, at, describe, diff, load
 from headtohead.study import Recipe, Study, validate
 
 
@@ -37,7 +37,9 @@ def load_study(path: Path) -> Loaded:
     module = _execute(path, f"headtohead.studies.{path.stem}" if builtin else "study")
     study = getattr(module, "study", None)
     if not isinstance(study, Study):
-        raise Mistake(f"{path} must end in `study = Study(...)`, found {'nothing of that name' if study is None else study!r}")
+        raise Mistake(
+            f"{path} must end in `study = Study(...)`, found {'nothing of that name' if study is None else study!r}"
+        )
     return Loaded(path.stem, (module.__doc__ or "").strip(), study, path, builtin, module)
 
 
@@ -65,7 +67,9 @@ def with_options(loaded: Loaded, options: Options) -> Study:
     study = loaded.study
     if options.size == "paper":
         if not isinstance(study.paper, Study):
-            raise Mistake(f"study {loaded.name} has no paper size; give it Study(..., paper=Study(...)) or leave out --size")
+            raise Mistake(
+                f"study {loaded.name} has no paper size; give it Study(..., paper=Study(...)) or leave out --size"
+            )
         study = study.paper
     if options.seeds is not None:
         study = dataclasses.replace(study, seeds=options.seeds)
@@ -80,6 +84,29 @@ def with_options(loaded: Loaded, options: Options) -> Study:
         study = _with_setting(study, address, parse_value(text, loaded.module))
     validate(study)
     return study
+
+
+def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, Recipe]:
+    """The recipes of a plan: from their descriptions, or, where the study has parts of its own, from its copied file.
+
+    The copy is run only if its hash is one that the user named.
+    """
+    if plan["request"]["builtin"]:
+        return {name: load(description) for name, description in plan["arms"].items()}
+    copy = out / "study.py"
+    if file_hash(copy) != plan["code"]:
+        raise Mistake(f"{copy} is not the file that was locked; put the original back or start in another folder")
+    if trusted != plan["code"]:
+        raise Mistake(
+            f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds"
+        )
+    wanted = plan["request"]
+    settings = tuple((address, value) for address, value in wanted["settings"])
+    options = Options(wanted["size"], wanted["seeds"], wanted["steps"], settings, wanted["against_itself"])
+    arms = with_options(load_study(copy), options).arms()
+    if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
+        raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
+    return arms
 
 
 def _every_arm(study: Study, change: Callable[[Recipe], Recipe]) -> Study:
@@ -105,9 +132,15 @@ def parse_value(text: str, module: ModuleType | None = None) -> Any:
     return text if isinstance(tree, ast.Name) else _value(tree, text, module)
 
 
+def _class(name: str, module: ModuleType | None) -> Any:
+    """A part's class: the study's own, or one of the package's."""
+    own = getattr(module, name, None)
+    return getattr(importlib.import_module(parts()[name].module), name) if own is None and name in parts() else own
+
+
 def _value(node: Any, text: str, module: ModuleType | None) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        cls = getattr(module, node.func.id, None) or getattr(headtohead, node.func.id, None)
+        cls = _class(node.func.id, module)
         if isinstance(cls, type) and issubclass(cls, Part):
             known = {field.name for field in dataclasses.fields(cls)}
             given = {word.arg: _value(word.value, text, module) for word in node.keywords if word.arg}

@@ -28,7 +28,9 @@ def find_study(reference: str) -> Path:
     if reference.endswith(".py") or "/" in reference:
         path = Path(reference)
         if not path.is_file():
-            raise Mistake(f"there is no study file {reference}; write one, or see `h2h list studies` for the built-in ones")
+            raise Mistake(
+                f"there is no study file {reference}; write one, or see `h2h list studies` for the built-in ones"
+            )
         return path
     path = BUILTIN / f"{reference}.py"
     if reference.startswith("_") or not path.is_file():

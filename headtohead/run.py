@@ -9,9 +9,8 @@ import json
 import math
 import os
 import platform
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,37 +77,24 @@ class Run:
         write_json(self.folder / "environment.json", environment(self.route))
         self.tokens.vocabulary.save(self.folder / "tokenizer.json")
         cost.reset_peak_memory()
-        findings = self.audit_start()
-        failure, seconds = self.train()
+        findings = audit_start(self.recipe, self.vocabulary, self.seed)
+        failure, steps, seconds = self.train()
         peak = cost.peak_memory()
-        if failure:
-            self.finish("failed", seconds, peak, failure)
-            return
         # a copy leaves the compiled code behind: held-out text is scored eagerly, in float32, in every arm
         judged = copy.deepcopy(self.learner).eval()
-        if not all(bool(torch.isfinite(p).all()) for p in judged.parameters()):
-            self.finish("failed", seconds, peak, "the last step left weights that are not finite")
+        if failure is None and not all(bool(torch.isfinite(p).all()) for p in judged.parameters()):
+            failure = "the last step left weights that are not finite"
+        if failure is not None:
+            self.finish("failed", steps, seconds, peak, failure)
             return
         self.measure(judged)
-        findings.append(self.audit(judged, "after"))
+        findings.append(audit_network(self.recipe, judged.model, self.vocabulary, "after"))
         write_json(self.folder / "audits.json", [finding._asdict() for finding in findings])
         save_weights(self.folder / "model.safetensors", judged)
-        self.finish("finished", seconds, peak, None)
+        self.finish("finished", steps, seconds, peak, None)
 
-    def audit_start(self) -> list[Finding]:
-        """Audits of the network as initialized, and with every parameter redrawn."""
-        start = self.recipe.learner(self.vocabulary, self.seed)
-        again = self.audit(_Holder(causality.redrawn(start.model)), "before, redrawn")
-        return [self.audit(start, "before"), again]
-
-    def audit(self, learner: Any, when: str) -> Finding:
-        if not self.recipe.objective.ahead:
-            sentence = "It may read both sides: it does not predict what comes next."
-            return Finding("A-CAUSAL", "fatal", when, "pass", "not an objective of the next token", sentence)
-        return causality.audit(learner.model, self.recipe.length, self.vocabulary, when)
-
-    def train(self) -> tuple[str | None, float]:
-        """Train to the last step; why it failed, if it did, and the seconds spent training."""
+    def train(self) -> tuple[str | None, int, float]:
+        """Train to the last step; why it failed, if it did, the steps made and the seconds spent on them."""
         checkpoint, log = self.folder / "checkpoint.safetensors", self.folder / "steps.jsonl"
         done, seconds = 0, 0.0
         if checkpoint.exists():
@@ -124,7 +110,8 @@ class Run:
                 seconds += step.seconds
                 lines.write(_line(step))
                 if not (math.isfinite(step.loss) and math.isfinite(step.norm)):
-                    return f"step {step.step}: the loss is {step.loss} and its gradient's norm {step.norm}", seconds
+                    why = f"step {step.step}: the loss is {step.loss} and its gradient's norm {step.norm}"
+                    return why, step.step, seconds
                 now = time.monotonic()
                 if now - reported > REPORT_SECONDS:
                     reported = now
@@ -135,7 +122,7 @@ class Run:
                     progress = {"steps": step.step + 1, "seconds": seconds}
                     save_checkpoint(checkpoint, self.learner, self.optimizers, progress)
             _settle(lines)
-        return None, seconds
+        return None, self.recipe.steps, seconds
 
     def rate(self, step: int) -> float:
         return self.recipe.optimizer.rate * self.recipe.schedule(step, self.recipe.steps)
@@ -159,23 +146,35 @@ class Run:
         figures = {"state": state, "step": steps, "steps": self.recipe.steps, "seconds": round(seconds, 3), **more}
         write_json(self.folder / "status.json", figures)
 
-    def finish(self, state: str, seconds: float, peak: int, reason: str | None) -> None:
-        self.status(state, self.recipe.steps, seconds, {"peak_memory": peak, "reason": reason})
+    def finish(self, state: str, steps: int, seconds: float, peak: int, reason: str | None) -> None:
+        self.status(state, steps, seconds, {"peak_memory": peak, "reason": reason})
         (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
 
 
-class _Holder:
-    """A network where an audit expects a learner."""
+def audit_start(recipe: Recipe, vocabulary: int, seed: int) -> list[Finding]:
+    """Audits of a network as initialized, and with every parameter redrawn."""
+    network = recipe.learner(vocabulary, seed).model
+    redrawn = causality.redrawn(network)
+    return [
+        audit_network(recipe, network, vocabulary, "before"),
+        audit_network(recipe, redrawn, vocabulary, "before, redrawn"),
+    ]
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.model = model
+
+def audit_network(recipe: Recipe, network: torch.nn.Module, vocabulary: int, when: str) -> Finding:
+    """Whether a network sees what it is asked to predict."""
+    if not recipe.objective.ahead:
+        sentence = "It may read both sides: it does not predict what comes next."
+        return Finding("A-CAUSAL", "fatal", when, "pass", "not an objective of the next token", sentence)
+    return causality.audit(network, recipe.length, vocabulary, when)
 
 
 def _line(step: Step) -> str:
-    figures = {"step": step.step, "loss": step.loss, "rate": step.rate, "norm": step.norm, "batch": step.batch}
+    figures: dict[str, Any] = {"step": step.step, "loss": step.loss, "rate": step.rate, "norm": step.norm}
     if len(step.terms) > 1:
         figures |= {f"loss.{name}": value for name, value in step.terms.items()}
-    return json.dumps(figures | {"seconds": round(step.seconds, 5)}) + "\n"
+    plain = {name: value if math.isfinite(value) else None for name, value in figures.items()}
+    return json.dumps(plain | {"batch": step.batch, "seconds": round(step.seconds, 5)}) + "\n"
 
 
 def _settle(file: Any) -> None:

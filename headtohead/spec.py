@@ -47,6 +47,9 @@ class Part:
     A class is abstract (it names a slot, and its docstring is the slot's contract) or final (a variant).
     """
 
+    if typing.TYPE_CHECKING:
+        __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclasses.dataclass(frozen=True)(cls)
@@ -243,7 +246,9 @@ def load(description: Any) -> Any:
     home = description.get("part", "")
     module, _, name = home.partition(":")
     if not module.startswith("headtohead."):
-        raise Mistake(f"{home or description} is not one of headtohead's own parts; name the study file that defines it")
+        raise Mistake(
+            f"{home or description} is not one of headtohead's own parts; name the study file that defines it"
+        )
     cls = getattr(importlib.import_module(module), name, None)
     if not (inspect.isclass(cls) and issubclass(cls, Part)):
         raise Mistake(f"headtohead has no part {home!r}")

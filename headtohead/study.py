@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
-from torch import nn
 
 from headtohead.model import Model, Transformer
 from headtohead.objectives import Objective, Prediction
@@ -126,11 +125,17 @@ def validate(study: Study) -> None:
     if study.seeds < 1:
         raise Mistake(f"seeds = {study.seeds}: a study needs at least 1 seed, and 3 for a verdict; use --seeds 3")
     if not study.challengers:
-        raise Mistake("the study has no challengers; add one, e.g. challengers={'deeper': at(baseline, {'model.layers': 8})}")
+        raise Mistake(
+            "the study has no challengers; add one, e.g. challengers={'deeper': at(baseline, {'model.layers': 8})}"
+        )
     check(study)
     for name, recipe in study.arms().items():
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or (name == "baseline" and recipe is not study.baseline):
-            raise Mistake(f"{name!r} cannot name a challenger; use letters, digits, '.', '_' or '-', and not 'baseline'")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or (
+            name == "baseline" and recipe is not study.baseline
+        ):
+            raise Mistake(
+                f"{name!r} cannot name a challenger; use letters, digits, '.', '_' or '-', and not 'baseline'"
+            )
         if not isinstance(recipe, Recipe):
             raise Mistake(f"challenger {name!r} must be a Recipe, e.g. at(baseline, {{...}}), got {recipe!r}")
         try:
@@ -141,7 +146,9 @@ def validate(study: Study) -> None:
     for claim in study.claims:
         if claim.challenger and claim.challenger not in study.challengers:
             near = difflib.get_close_matches(claim.challenger, study.challengers, n=1, cutoff=0.0)[0]
-            raise Mistake(f"a claim names the challenger {claim.challenger!r}, which there is not; did you mean {near!r}?")
+            raise Mistake(
+                f"a claim names the challenger {claim.challenger!r}, which there is not; did you mean {near!r}?"
+            )
 
 
 def refuse(recipe: Recipe) -> None:
@@ -152,7 +159,7 @@ def refuse(recipe: Recipe) -> None:
             raise Mistake(f"{address}: {reason}" if address else reason)
 
 
-def network_of(recipe: Recipe, vocabulary: int) -> nn.Module:
+def network_of(recipe: Recipe, vocabulary: int) -> Prediction:
     """The network without weights, for counting."""
     with torch.device("meta"):
         return recipe.objective.learner(recipe.model.make(recipe.size(vocabulary), 0))

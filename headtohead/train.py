@@ -84,4 +84,5 @@ def accumulate(learner: Prediction, pieces: list[Batch], route: Route) -> dict[s
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
     """The batch where the network is."""
-    return Batch(*(None if column is None else column.to(device, non_blocking=True) for column in batch))
+    moved = {name: column.to(device) for name, column in batch._asdict().items() if column is not None}
+    return batch._replace(**moved)

@@ -14,13 +14,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "headtohead"
 
 # A module imports only from its left, so a comma too is a step to the right: initialize.py needs what parts/ says.
-ORDER = """files < spec < text, parts, kernels, initialize, optimizer, schedule < model < objectives < checkpoint
-           < train < measure < study < audit < run < launch < verdict < finetune, hub < report < cli"""
+ORDER = """files < spec < request < catalogue < text, parts, kernels, initialize, optimizer, schedule < model < objectives < checkpoint
+           < train < measure < study < plan < audit < run < inspection < launch < verdict < finetune, hub < report < cli"""
 RANK = {name: rank for rank, name in enumerate(re.findall(r"\w+", ORDER))}
 ALONE = {"worked"}
 STUDIES = "studies"
 FACADE = ""  # headtohead/__init__.py, from which a study takes its names; it offers all and may import all
-WITHOUT_TORCH = {"files", "spec", "text", "verdict", "report"}
+WITHOUT_TORCH = {"files", "spec", "request", "catalogue", "text", "verdict", "report"}
 CORE = {"model", "train", "run", "checkpoint", "study", "verdict", "measure"}
 
 

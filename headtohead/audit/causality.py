@@ -33,7 +33,9 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
     evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {bound:.1e})"
     evidence += f", gradient {'not taken' if slope is None else f'{slope:.1e}'}, prefix alone {shift:.1e}"
     if moved > bound or (slope is not None and slope > GRADIENT):
-        return Finding("A-CAUSAL", "fatal", when, "fail", evidence, "It sees the future: later tokens change earlier predictions.")
+        return Finding(
+            "A-CAUSAL", "fatal", when, "fail", evidence, "It sees the future: later tokens change earlier predictions."
+        )
     if shift > bound:
         sentence = "Predictions depend on how long the text is, though not on what comes later."
         return Finding("A-CAUSAL", "warn", when, "fail", "LENGTH-DEPENDENT: " + evidence, sentence)
@@ -55,7 +57,9 @@ def perturb(logits: Logits, length: int, vocabulary: int) -> tuple[float, float]
             scale = max(scale, float(before.abs().max()))
             for cut in cuts(length):
                 other = ids.clone()
-                other[:, cut:] = (ids[:, cut:] + torch.randint(1, max(vocabulary, 2), (ROWS, length - cut))) % vocabulary
+                other[:, cut:] = (
+                    ids[:, cut:] + torch.randint(1, max(vocabulary, 2), (ROWS, length - cut))
+                ) % vocabulary
                 moved = max(moved, float((logits(other) - before)[:, :cut].abs().max()))
     return moved, scale
 

@@ -7,12 +7,14 @@ import json
 import os
 import shutil
 import sysconfig
+import traceback
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import headtohead
 from headtohead.files import write_atomically, write_json
 from headtohead.measure import cost
 from headtohead.plan import Loaded, with_options
@@ -34,7 +36,9 @@ def lay_out(loaded: Loaded, options: Options, out: Path, jobs: int) -> dict[str,
     before = plan_of(out)
     if before is not None:
         if before["lock"] != plan["lock"]:
-            raise Mistake(f"{out} was locked with {_what_differs(before, plan)}; choose another folder with --out, or delete it")
+            raise Mistake(
+                f"{out} was locked with {_what_differs(before, plan)}; choose another folder with --out, or delete it"
+            )
         if before["request"] != plan["request"]:
             write_json(out / "study.json", plan)  # asked in other words, the same plan
         return plan
@@ -68,16 +72,20 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "claims": [_claim(claim) for claim in study.claims],
         "arms": {name: describe(recipe) for name, recipe in arms.items()},
         "changed": {
-            name: {address: [short(one), short(other)] for address, (one, other) in diff(study.baseline, recipe).items()}
+            name: {
+                address: [short(one), short(other)] for address, (one, other) in diff(study.baseline, recipe).items()
+            }
             for name, recipe in study.challengers.items()
         },
         "texts": {name: _text(tokens[name]) for name in arms},
-        "shared": {name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()},
+        "shared": {
+            name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()
+        },
         "training": {name: recipe.steps * recipe.batch * recipe.length for name, recipe in arms.items()},
         "operations": {name: _operations(recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()},
         "price": {key: value for key, value in describe(study.price).items() if key != "part"},
         "code": file_hash(loaded.path),
-        "version": headtohead.__version__,
+        "version": version("headtohead"),
     }
     content = json.dumps(lock_content(plan), sort_keys=True, separators=(",", ":"), allow_nan=False)
     plan["lock"] = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
@@ -107,7 +115,13 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def _text(tokens: Tokens) -> dict[str, Any]:
     sizes = {"train": len(tokens.train.ids), "validation": len(tokens.validation.ids)}
-    return {"name": tokens.name, "note": tokens.note, "hash": tokens.fingerprint, "vocabulary": tokens.vocabulary.size, **sizes}
+    return {
+        "name": tokens.name,
+        "note": tokens.note,
+        "hash": tokens.fingerprint,
+        "vocabulary": tokens.vocabulary.size,
+        **sizes,
+    }
 
 
 def _operations(recipe: Recipe, vocabulary: int) -> float:
@@ -123,14 +137,19 @@ def shared_start(baseline: Recipe, recipe: Recipe, vocabulary: int) -> dict[str,
     same_draw = type(recipe.model) is type(baseline.model) and not any(
         address.startswith("model.initialization") for address in diff(baseline, recipe)
     )
-    return {"parameters": sum(p.numel() for p in ours.values()), "shared": sum(p.numel() for p in alike) if same_draw else 0}
+    return {
+        "parameters": sum(p.numel() for p in ours.values()),
+        "shared": sum(p.numel() for p in alike) if same_draw else 0,
+    }
 
 
 def check_length(name: str, recipe: Recipe, tokens: Tokens) -> None:
     """A text must hold at least one row on either side."""
     width = recipe.length + recipe.objective.ahead
-    recipe.examples.rows(tokens, width, recipe.batch, 0, 0)
-    next(iter(recipe.examples.held_out(tokens, width, recipe.length, 1, None, recipe.objective.ahead)))
+    try:
+        recipe.examples.check(tokens, width)
+    except Mistake as mistake:
+        raise Mistake(f"arm {name}: {mistake}") from None
 
 
 def rehearse(name: str, recipe: Recipe) -> None:
@@ -152,14 +171,10 @@ def rehearse(name: str, recipe: Recipe) -> None:
 
 def at_most(recipe: Recipe, rows: int) -> Recipe:
     """The recipe with few rows a step."""
-    from dataclasses import replace
-
     return replace(recipe, batch=rows, accumulate=1)
 
 
 def _deepest(error: Exception) -> str:
-    import traceback
-
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}"

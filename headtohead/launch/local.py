@@ -83,5 +83,7 @@ def study_claimed(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Mistake(f"another h2h run is at work in {out}; wait for it, or choose another folder with --out") from None
+            raise Mistake(
+                f"another h2h run is at work in {out}; wait for it, or choose another folder with --out"
+            ) from None
         yield

@@ -7,16 +7,14 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from headtohead.files import read_json, write_atomically
-from headtohead.plan import load_study, with_options
-from headtohead.request import Options, file_hash, folders, plan_of, state_of
+from headtohead.plan import arms_of
+from headtohead.request import folders, plan_of, state_of
 from headtohead.run import Run, claimed
-from headtohead.spec import Mistake, describe, load
-from headtohead.study import Recipe
+from headtohead.spec import Mistake
 from headtohead.train import Route
 
 
@@ -29,27 +27,6 @@ def die_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, Recipe]:
-    """The recipes of a plan: from their descriptions, or, where the study has parts of its own, from its copied file.
-
-    The copy is run only if its hash is one that the user named.
-    """
-    if plan["request"]["builtin"]:
-        return {name: load(description) for name, description in plan["arms"].items()}
-    copy = out / "study.py"
-    if file_hash(copy) != plan["code"]:
-        raise Mistake(f"{copy} is not the file that was locked; put the original back or start in another folder")
-    if trusted != plan["code"]:
-        raise Mistake(f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds")
-    wanted = plan["request"]
-    settings = tuple((address, value) for address, value in wanted["settings"])
-    options = Options(wanted["size"], wanted["seeds"], wanted["steps"], settings, wanted["against_itself"])
-    arms = with_options(load_study(copy), options).arms()
-    if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
-        raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
-    return arms
 
 
 def work(out: Path, trusted: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
+
+from headtohead.objectives import Prediction
 
 
 def parameters(network: nn.Module) -> dict[str, int]:
@@ -23,7 +26,7 @@ def parameters(network: nn.Module) -> dict[str, int]:
     }
 
 
-def operations(recipe: Any, network: nn.Module, vocabulary: int) -> dict[str, float]:
+def operations(recipe: Any, network: Prediction, vocabulary: int) -> dict[str, float]:
     """Operations of training on one token (three times the forward pass; a multiply-add is two).
 
     `flops` is by formula where the model has one, attention counted dense; `flops.counted` is torch's own count of the
@@ -36,7 +39,7 @@ def operations(recipe: Any, network: nn.Module, vocabulary: int) -> dict[str, fl
     return {"flops": 3 * (matrix + elementwise), "flops.counted": 3 * counted, "flops.elementwise": 3 * elementwise}
 
 
-def counted_forward(recipe: Any, network: nn.Module) -> float:
+def counted_forward(recipe: Any, network: Prediction) -> float:
     """torch's count for one token of a full row, on a network without weights.
 
     Under the MATH backend, because torch 2.13 counts nothing for fused attention on a CPU.
@@ -56,10 +59,8 @@ def reset_peak_memory() -> None:
     """Forget the process's peak so far, where the system can (Linux)."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    try:
+    with contextlib.suppress(OSError):  # elsewhere the peak is the process's own, over all its runs
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass  # elsewhere the peak is the process's own, over all its runs
 
 
 def peak_memory() -> int:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headtohead.model import Network
 from headtohead.spec import Part
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
@@ -70,7 +71,7 @@ class Term(NamedTuple):
     """One part of a loss: weight · sum / count, the count taken over all micro-batches of a step."""
 
     sum: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # a field, not tuple.count
     weight: float = 1.0
 
 
@@ -98,7 +99,7 @@ class Objective(Part):
         """What is scored of held-out rows."""
         raise TypeError(f"{type(self).__name__} must define exams(rows, vocabulary)")
 
-    def learner(self, model: nn.Module) -> Prediction:
+    def learner(self, model: Network) -> Prediction:
         """A network with this objective's loss."""
         return Prediction(model)
 
@@ -106,7 +107,7 @@ class Objective(Part):
 class Prediction(nn.Module):
     """Cross-entropy of the scored positions."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Network) -> None:
         super().__init__()
         self.model = model
 
@@ -120,4 +121,6 @@ class Prediction(nn.Module):
     def score(self, batch: Batch) -> Tensor:
         """−ln p of each scored target."""
         logits = self.model(batch.ids, batch.position, batch.document, batch.segments, batch.scored, batch.keys)
-        return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), batch.target, reduction="none")
+        return F.cross_entropy(
+            logits.to(torch.promote_types(logits.dtype, torch.float32)), batch.target, reduction="none"
+        )

@@ -41,7 +41,9 @@ class MaskedLM(Objective):
     def prepare(self, rows: Rows, noise: np.random.Generator, vocabulary: Vocabulary) -> Batch:
         maskable = _maskable(rows, vocabulary)
         u = noise.random(rows.ids.shape)
-        chosen = maskable & (u < self.rate) if self.count == "independent" else _lowest(u, maskable, self._quota(maskable))
+        chosen = (
+            maskable & (u < self.rate) if self.count == "independent" else _lowest(u, maskable, self._quota(maskable))
+        )
         fate = noise.random(rows.ids.shape)
         strangers = noise.integers(_first_plain(vocabulary), vocabulary.size, rows.ids.shape)
         ids = np.where(chosen & (fate < self.masked), vocabulary.size, rows.ids)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headtohead.parts.linear import Linear
 from headtohead.spec import Part, Size
 
 
@@ -37,7 +38,9 @@ class Gelu(Feedforward):
     approximation: Literal["exact", "tanh"] = "exact"
 
     def build(self, size: Size) -> nn.Module:
-        return Expansion(size.width, self.hidden(size), self.bias, F.gelu if self.approximation == "exact" else tanh_gelu)
+        return Expansion(
+            size.width, self.hidden(size), self.bias, F.gelu if self.approximation == "exact" else tanh_gelu
+        )
 
 
 class ReluSquared(Feedforward):
@@ -73,8 +76,7 @@ class Expansion(nn.Module):
         super().__init__()
         self.up = nn.Linear(width, hidden, bias=bias)
         self.activation = activation
-        self.down = nn.Linear(hidden, width, bias=bias)
-        self.down.into_residual = True
+        self.down = Linear(hidden, width, bias, into_residual=True)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.activation(self.up(x)))
@@ -85,8 +87,7 @@ class GatedExpansion(nn.Module):
         super().__init__()
         self.gate = nn.Linear(width, hidden, bias=bias)
         self.up = nn.Linear(width, hidden, bias=bias)
-        self.down = nn.Linear(hidden, width, bias=bias)
-        self.down.into_residual = True
+        self.down = Linear(hidden, width, bias, into_residual=True)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(F.silu(self.gate(x)) * self.up(x))

@@ -24,6 +24,9 @@ class Role(NamedTuple):
 class Initialization(Part):
     """Called as (tensor, role, generator): fills one matrix in place from its own generator."""
 
+    def __call__(self, tensor: Tensor, role: Role, generator: Generator) -> None:
+        raise TypeError(f"{type(self).__name__} must define __call__(tensor, role, generator)")
+
 
 class Normal(Initialization):
     """N(0, std²), .02 in BERT, RoBERTa and study 2."""

@@ -30,9 +30,7 @@ class Unplaced(nn.Module):
     def embed(self, position: Tensor) -> Tensor | None:
         return None
 
-    def turn(
-        self, q: Tensor, k: Tensor, query_position: Tensor, key_position: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def turn(self, q: Tensor, k: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         return q, k
 
     def bias(self, query_position: Tensor, key_position: Tensor) -> Tensor | None:
@@ -81,6 +79,8 @@ class Sinusoidal(Position):
 
 
 class Waves(Unplaced):
+    speed: Tensor
+
     def __init__(self, width: int, base: float, halves: bool) -> None:
         super().__init__()
         self.halves = halves
@@ -112,15 +112,15 @@ class Rotary(Position):
 
 
 class Rotation(Unplaced):
+    speed: Tensor
+
     def __init__(self, head_width: int, base: float, pairs: bool) -> None:
         super().__init__()
         self.pairs = pairs
         speed = base ** -(torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
         self.register_buffer("speed", speed.float(), persistent=False)
 
-    def turn(
-        self, q: Tensor, k: Tensor, query_position: Tensor, key_position: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def turn(self, q: Tensor, k: Tensor, query_position: Tensor, key_position: Tensor) -> tuple[Tensor, Tensor]:
         return self._rotate(q, query_position), self._rotate(k, key_position)
 
     def _rotate(self, x: Tensor, position: Tensor) -> Tensor:
@@ -162,6 +162,8 @@ class Alibi(Position):
 
 
 class LinearBias(Unplaced):
+    slope: Tensor
+
     def __init__(self, heads: int, shape: str) -> None:
         super().__init__()
         self.shape = shape

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headtohead.parts.linear import Linear
 from headtohead.spec import Part, Size
 
 
@@ -82,18 +83,17 @@ class Projections(nn.Module):
 
     def __init__(self, size: Size, roles: tuple[str, str, str], bias: bool) -> None:
         super().__init__()
-        self.roles, self.heads, self.head_width = roles, size.heads, size.head_width
+        self.roles, self.heads, self.head_width, self.bias = roles, size.heads, size.head_width, bias
         inner = {"query": size.heads, "key": size.key_value_heads, "value": size.key_value_heads}
         for name in dict.fromkeys(roles):
-            linear = nn.Linear(size.width, inner[name] * size.head_width, bias=bias)
             # a study with one matrix a head drew it with that matrix's fan, which has all three roles in it
-            linear.head_fan = (size.width, 3 * size.head_width)
-            self.add_module(name, linear)
+            fan = (size.width, 3 * size.head_width)
+            self.add_module(name, Linear(size.width, inner[name] * size.head_width, bias, head_fan=fan))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        maps = {name: self.get_submodule(name) for name in dict.fromkeys(self.roles)}
-        weights = [linear.weight for linear in maps.values()]
-        biases = [linear.bias for linear in maps.values() if linear.bias is not None]
+        maps = {name: self.get_parameter(f"{name}.weight") for name in dict.fromkeys(self.roles)}
+        weights: list[Tensor] = list(maps.values())
+        biases = [self.get_parameter(f"{name}.bias") for name in maps] if self.bias else []
         joined = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)
         pieces = joined.split([w.shape[0] for w in weights], dim=-1)
         made = {name: self._heads(piece) for name, piece in zip(maps, pieces, strict=True)}

@@ -79,5 +79,3 @@ class CosineScore(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor) -> Tensor:
         return self.scale * (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1))
-
-

@@ -38,7 +38,9 @@ def line(states: list[State], elapsed: float) -> str:
     ended = sum(state["state"] in ("finished", "failed") for state in states)
     share = sum(progress(state) for state in states) / len(states)
     running = [state for state in states if state["state"] == "running" and "loss" in state]
-    doing = " · ".join(f"{s['arm']}/{s['seed']} step {s['step']}/{s['steps']} loss {s['loss']:.3f}" for s in running[:4])
+    doing = " · ".join(
+        f"{s['arm']}/{s['seed']} step {s['step']}/{s['steps']} loss {s['loss']:.3f}" for s in running[:4]
+    )
     left = f" · {clock(elapsed * (1 - share) / share)} left" if 0.02 < share < 1 and elapsed > 5 else ""
     return f"{ended}/{len(states)} runs · {share:4.0%} · {clock(elapsed)}{left}" + (f" · {doing}" if doing else "")
 

@@ -136,7 +136,14 @@ def test_a_limit_keeps_whole_documents(examples, ahead):
 def test_a_limit_keeps_enough_for_one_window():
     tokens = prepare(Given(("abc" * 9,), ("ab", "ba", "abcabc", "c")), Characters())
     (rows,) = Stream().held_out(tokens, 8, 7, 4, 1)
-    assert rows.ids.shape[1] == 8 and rows.source.max() == 2
+    assert rows.ids.shape == (2, 8) and rows.source.max() == 2 and rows.fresh.sum() == 13
+
+
+def test_blank_lines_before_the_first_count_to_its_end():
+    tokens = prepare(Given(("ab\n",), ("\n" * 3000 + "ab\n" * 700,), bordered=False), Characters())
+    assert len(tokens.validation.documents) == 3 and tokens.validation.documents[1] < 3000
+    (rows,) = Lines().held_out(tokens, 5, 4, 9999)
+    assert rows.bytes[rows.fresh].sum() == 3000 + 3 * 700 and rows.bytes[0].tolist() == [0, 1, 1, 3001, 0]
 
 
 @pytest.mark.parametrize("examples", [Stream(), Lines(), Lines(drop_longer=True)])
@@ -216,10 +223,10 @@ def test_every_line_is_read_once_an_epoch(count):
 
 
 def test_longer_lines_are_cut_or_left_out():
-    tokens = prepare(Given(("a\na b\na b c d e\n",), ("a",)), Words(1))
+    tokens = prepare(Given(("a\na b\na b c\na b c d e\n",), ("a",)), Words(1))
     start, stop = tokens.vocabulary.marks
     a, b, c = 4, 5, 6
-    cut = {tuple(row) for i in range(3) for row in Lines().rows(tokens, 4, 1, 0, i).ids}
+    cut = {tuple(row) for i in range(4) for row in Lines().rows(tokens, 4, 1, 0, i).ids}
     assert cut == {(start, a, stop, 0), (start, a, b, stop), (start, a, b, c)}
     kept = {tuple(row) for i in range(20) for row in Lines(drop_longer=True).rows(tokens, 4, 1, 0, i).ids}
     assert kept == {(start, a, stop, 0), (start, a, b, stop)}

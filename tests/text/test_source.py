@@ -144,7 +144,7 @@ def numbered(**counts: int) -> str:
 LIBRARY = {
     "pydoc_data/topics.py": "topics = {'assert': 'A topic of its own, with as many words as a document needs to be.'}",
     "alone.py": '"""The first one."""\ndef f():\n    "A second docstring."\nraise RuntimeError("never imported")\n',
-    "pack/__init__.py": f'"""{numbered(pack=20)}"""',
+    "pack/__init__.py": f'"""{numbered(pack=40)}"""',
     "pack/inner.py": 'class C:\n  """Inner words."""\n  def f(self):\n    """Shared\n    part.\n\n    Own one."""',
     "near.py": f'"""{numbered(pack=15, near=5)}"""',
     "far.py": f'"""{numbered(pack=13, far=12)}\n\nshared  PART."""',
