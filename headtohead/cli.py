@@ -163,7 +163,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Arms, what differs, parameters, operations, the time and cost to expect, and the assembled model."""
-    from headtohead.launch.folder import make_plan
+    from headtohead.launch.folder import make_plan, rehearse
     from headtohead.launch.preview import preview
     from headtohead.plan import load_study, with_options
     from headtohead.report.preview import render
@@ -171,6 +171,7 @@ def show(
     loaded = load_study(find_study(study))
     options = options_of(size, seeds, steps, settings, False)
     asked = with_options(loaded, options)
+    rehearse(asked)
     found = preview(make_plan(loaded, asked, options), asked)
     print(json.dumps(found, indent=1) if as_json else render(found))
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer as TorchOptimizer
 
-from headtohead.spec import Part, Size
+from headtohead.spec import Part, Size, fields
 
 Named = list[tuple[str, nn.Parameter]]
 
@@ -28,6 +28,10 @@ class Optimizer(Part):
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         if self.rate <= 0 or self.weight_decay < 0:
             yield f"needs rate > 0 and weight_decay ≥ 0, got {self.rate} and {self.weight_decay}"
+        for name, value in fields(self).items():
+            shares = value if isinstance(value, tuple) else (value,)
+            if name in ("betas", "momentum", "alpha") and not all(0 <= share < 1 for share in shares):
+                yield f"{name} = {value} must lie in [0, 1)"
 
     def optimizers(self, network: nn.Module) -> list[TorchOptimizer]:
         """The torch optimizers of a network."""
@@ -82,7 +86,7 @@ class Lamb(Optimizer):
 
 
 class SGD(Optimizer):
-    """w ← w − η(m + λw), m ← μm + g."""
+    """w ← w − ηm, m ← μm + g + λw: decay is a part of the gradient."""
 
     momentum: float = 0.0
 
@@ -91,7 +95,7 @@ class SGD(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """w ← w − η·g/(√v + ε), v ← αv + (1−α)g² (Tieleman & Hinton 2012)."""
+    """w ← w − η·g/(√v + ε), v ← αv + (1−α)g² (Tieleman & Hinton 2012); λw is a part of g, so that v sees the decay."""
 
     alpha: float = 0.99
     eps: float = 1e-8
@@ -114,18 +118,19 @@ class Muon(Optimizer):
         # torch's Muon takes two dimensions only; stacked matrices, one a head, go to AdamW
         flat = {name for name, p in hidden if p.dim() == 2}
         rest = self.groups([(n, p) for n, p in named if n not in flat], [(n, p) for n, p in hidden if n not in flat])
-        adam = torch.optim.AdamW(rest, lr=self.rate, betas=self.betas, eps=self.eps, fused=True)
-        if not flat:
-            return [adam]
-        matrices = [p for name, p in named if name in flat]
-        muon = torch.optim.Muon(
-            matrices,
-            lr=self.rate,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            adjust_lr_fn="match_rms_adamw",
-        )
-        return [muon, adam]
+        made: list[TorchOptimizer] = []
+        if flat:
+            muon = torch.optim.Muon(
+                [p for name, p in named if name in flat],
+                lr=self.rate,
+                weight_decay=self.weight_decay,
+                momentum=self.momentum,
+                adjust_lr_fn="match_rms_adamw",
+            )
+            made.append(muon)
+        if rest:
+            made.append(torch.optim.AdamW(rest, lr=self.rate, betas=self.betas, eps=self.eps, fused=True))
+        return made
 
 
 def plain_step(weight: Tensor, update: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import difflib
 import importlib
-import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
@@ -46,12 +45,11 @@ def load_study(path: Path) -> Loaded:
 def _execute(path: Path, name: str) -> ModuleType:
     if name.startswith("headtohead."):
         return importlib.import_module(name)
-    specification = importlib.util.spec_from_file_location(name, path)
-    assert specification and specification.loader
-    module = importlib.util.module_from_spec(specification)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module  # the types of its parts' fields are looked up here
     try:
-        specification.loader.exec_module(module)
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # as import does, but leaves no cache beside it
     except SyntaxError as error:
         raise Mistake(f"{path}:{error.lineno}: {error.msg}") from None
     except Exception as error:

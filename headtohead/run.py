@@ -31,7 +31,7 @@ from headtohead.text.cache import Tokens, prepare
 from headtohead.text.examples import digest
 from headtohead.train import Route, Step, train
 
-CHECKPOINT_SECONDS = 15.0
+CHECKPOINT_SECONDS = float(os.environ.get("H2H_CHECKPOINT_SECONDS", "15"))  # what a power cut may cost
 REPORT_SECONDS = 0.5
 
 

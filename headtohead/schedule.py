@@ -75,10 +75,15 @@ class CosineDecay(Schedule):
 
 
 class WarmupStableDecay(Schedule):
-    """1, then over the last `decay_share` of the run linearly down to `floor` (Hu et al. 2024, "MiniCPM")."""
+    """1, then over the last `decay_share` of what follows the warm-up linearly down to `floor` (Hu et al. 2024, "MiniCPM")."""
 
     decay_share: float = 0.2
     floor: float = 0.0
+
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        yield from Schedule.refuse(self, size, recipe)
+        if not 0 < self.decay_share <= 1:
+            yield f"decay_share = {self.decay_share} must be above 0 and at most 1, a share of steps"
 
     def decay(self, step: int, steps: int) -> float:
         left = (steps - step) / (self.decay_share * steps)

@@ -32,8 +32,10 @@ EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow 
 def lay_out(loaded: Loaded, options: Options, out: Path, jobs: int) -> dict[str, Any]:
     """Check everything, then write the plan; nothing is written where something is wrong."""
     study = with_options(loaded, options)
-    plan = make_plan(loaded, study, options)
     before = plan_of(out)
+    if before is None:
+        rehearse(study)
+    plan = make_plan(loaded, study, options)
     if before is not None:
         if before["lock"] != plan["lock"]:
             raise Mistake(
@@ -42,8 +44,6 @@ def lay_out(loaded: Loaded, options: Options, out: Path, jobs: int) -> dict[str,
         if before["request"] != plan["request"]:
             write_json(out / "study.json", plan)  # asked in other words, the same plan
         return plan
-    for name, recipe in study.arms().items():
-        rehearse(name, recipe)
     out.mkdir(parents=True, exist_ok=True)
     if not loaded.builtin:
         write_atomically(out / "study.py", loaded.path.read_bytes())
@@ -58,8 +58,6 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
     """study.json: everything that judging and reporting need, without torch and without the study's code."""
     arms = study.arms()
     tokens = {name: prepare(recipe.text, recipe.tokenizer) for name, recipe in arms.items()}
-    for name, recipe in arms.items():
-        check_length(name, recipe, tokens[name])
     plan = {
         "study": loaded.name,
         "question": loaded.question,
@@ -152,9 +150,15 @@ def check_length(name: str, recipe: Recipe, tokens: Tokens) -> None:
         raise Mistake(f"arm {name}: {mistake}") from None
 
 
-def rehearse(name: str, recipe: Recipe) -> None:
+def rehearse(study: Study) -> None:
     """One small step of every arm, so that code that fails, fails before anything is written."""
-    tokens = prepare(recipe.text, recipe.tokenizer)
+    for name, recipe in study.arms().items():
+        tokens = prepare(recipe.text, recipe.tokenizer)
+        check_length(name, recipe, tokens)
+        _one_step(name, recipe, tokens)
+
+
+def _one_step(name: str, recipe: Recipe, tokens: Tokens) -> None:
     if sum(p.numel() for p in network_of(recipe, tokens.vocabulary.size).parameters()) > 5e7:
         return  # minutes on a laptop: the first run will tell
     try:

@@ -38,7 +38,7 @@ class Embedding(Part):
         if self.width < 0:
             yield f"width = {self.width} must be 0 (the model's) or more"
 
-    def build(self, size: Size) -> nn.Module:
+    def build(self, size: Size) -> Embedded:
         return Embedded(self, size)
 
     def flops(self, size: Size) -> tuple[float, float]:

@@ -42,7 +42,7 @@ class HeadwiseGate(nn.Module):
     def __init__(self, heads: int, head_width: int, bias: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(heads, 1, head_width))
-        self.bias = nn.Parameter(torch.full((heads,), bias))
+        self.bias = nn.Parameter(torch.full((heads,), float(bias)))
 
     def forward(self, x: Tensor, heads: Tensor) -> Tensor:
         slices = x.unflatten(-1, (heads.shape[1], -1)).transpose(1, 2)

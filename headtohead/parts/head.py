@@ -93,7 +93,7 @@ class Clap(Head):
 class ClapLogits(nn.Module):
     def __init__(self, beta: float) -> None:
         super().__init__()
-        self.beta = nn.Parameter(torch.tensor(beta))
+        self.beta = nn.Parameter(torch.tensor(float(beta)))
 
     def forward(self, x: Tensor, embedding: Embedded) -> Tensor:
         return self.beta * F.linear(embedding.down(x), embedding.rows())

@@ -50,6 +50,10 @@ class Xavier(Initialization):
     gain: float = 1.0
     per_head: bool = True
 
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        if self.gain <= 0:
+            yield f"gain = {self.gain} must be above 0"
+
     def __call__(self, tensor: Tensor, role: Role, generator: Generator) -> None:
         if role.embedding:
             tensor.normal_(0.0, 0.02, generator=generator)
@@ -63,6 +67,10 @@ class ScaledNormal(Initialization):
     """N(0, std²), and std / √(2·layers) for the matrices that end in the residual stream (GPT-2, Radford et al. 2019)."""
 
     std: float = 0.02
+
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        if self.std <= 0:
+            yield f"std = {self.std} must be above 0"
 
     def __call__(self, tensor: Tensor, role: Role, generator: Generator) -> None:
         scale = math.sqrt(2 * role.layers) if role.into_residual else 1.0

@@ -46,6 +46,10 @@ class Learned(Position):
 
     padding_offset: int = 0
 
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        if self.padding_offset < 0:
+            yield f"padding_offset = {self.padding_offset} must be at least 0"
+
     def build(self, size: Size) -> nn.Module:
         return LearnedTable(size.length + self.padding_offset, size.embedding_width, self.padding_offset)
 

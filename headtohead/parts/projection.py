@@ -92,8 +92,8 @@ class Projections(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         maps = {name: self.get_parameter(f"{name}.weight") for name in dict.fromkeys(self.roles)}
-        weights: list[Tensor] = list(maps.values())
-        biases = [self.get_parameter(f"{name}.bias") for name in maps] if self.bias else []
+        weights: list[Tensor] = [*maps.values()]
+        biases: list[Tensor] = [self.get_parameter(f"{name}.bias") for name in maps] if self.bias else []
         joined = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)
         pieces = joined.split([w.shape[0] for w in weights], dim=-1)
         made = {name: self._heads(piece) for name, piece in zip(maps, pieces, strict=True)}

@@ -61,7 +61,7 @@ class ReZero(Residual):
 class ScaledResidual(nn.Module):
     def __init__(self, start: float) -> None:
         super().__init__()
-        self.alpha = nn.Parameter(torch.tensor(start))
+        self.alpha = nn.Parameter(torch.tensor(float(start)))
 
     def forward(self, x: Tensor, norm: Sublayer, sublayer: Sublayer) -> Tensor:
         return x + self.alpha * sublayer(x)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -68,6 +70,10 @@ class Cosine(Score):
 
     scale: float | None = None
 
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        if self.scale is None and size.length < 2:
+            yield f"the paper's start log2(L² − L) needs length of at least 2, got {size.length}; or give scale"
+
     def build(self, size: Size) -> nn.Module:
         return CosineScore(math.log2(size.length**2 - size.length) if self.scale is None else self.scale)
 
@@ -75,7 +81,7 @@ class Cosine(Score):
 class CosineScore(nn.Module):
     def __init__(self, scale: float) -> None:
         super().__init__()
-        self.scale = nn.Parameter(torch.tensor(scale))
+        self.scale = nn.Parameter(torch.tensor(float(scale)))
 
     def forward(self, q: Tensor, k: Tensor) -> Tensor:
         return self.scale * (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1))

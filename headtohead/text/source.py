@@ -133,7 +133,7 @@ def _files(place: Path) -> list[Path]:
             raise Mistake(f"no .txt file in {place}; name a folder that holds some, or one file")
         return found
     if not place.exists():
-        raise Mistake(f"no text at {place}; give the path of a .txt file or of a folder of them")
+        raise Mistake(f"no text at {place}; give a .txt file or a folder of them, e.g. --set text.path=FILE")
     if place.suffix.lower() != ".txt":
         raise Mistake(f"{place} is not a .txt file; save its text as {place.with_suffix('.txt').name}")
     return [place]
