@@ -32,10 +32,15 @@ def entries(what: str, name: str | None) -> list[dict[str, Any]]:
     if what == "studies":
         found = [{"name": study, "kind": "study", **_study(study)} for study in builtin_studies()]
     elif what == "parts":
-        found = [{**part._asdict(), "name": part.name, "kind": part.slot} for part in parts().values() if part.slot]
+        where = addresses()
+        found = [
+            {**part._asdict(), "kind": part.slot, "address": where.get(part.slot, "")}
+            for part in parts().values()
+            if part.slot
+        ]
     elif what == "texts":
         texts = [part for part in parts().values() if part.slot == "Text"]
-        found = [{**part._asdict(), "name": part.name, "kind": "text"} for part in texts]
+        found = [{**part._asdict(), "kind": "text"} for part in texts]
     else:
         raise Mistake(f"h2h list {what}: choose studies, parts or texts")
     if name is None:
@@ -65,6 +70,21 @@ def parts() -> dict[str, Entry]:
         for ancestor in [*reversed(line[: line.index("Part")]), name]:
             fields |= _fields(classes[ancestor][1])
         found[name] = Entry(name, slot, module, ast.get_docstring(node) or "", fields)
+    return found
+
+
+def addresses() -> dict[str, str]:
+    """Slot -> its address in a recipe made of the default parts."""
+    found: dict[str, str] = {}
+
+    def look(name: str, address: str) -> None:
+        for field, kind in parts()[name].fields.items():
+            slot, _, default = kind.partition(" = ")
+            if slot in parts() and slot not in found:
+                found[slot] = f"{address}.{field}".lstrip(".")
+                look(default.partition("(")[0], found[slot])
+
+    look("Recipe", "")
     return found
 
 
@@ -103,7 +123,7 @@ def render(found: list[dict[str, Any]]) -> str:
     for entry in sorted(found, key=lambda entry: entry["kind"]):
         if entry["kind"] != kind and entry["kind"] not in ("study", "text"):
             kind = entry["kind"]
-            lines += ["", kind]
+            lines += ["", f"{kind}, {entry['address']}" if entry["address"] else kind]
         first = " ".join(entry["text"].split("\n\n")[0].split())
         lines.append(f"  {entry['name']:<{width}}  {textwrap.shorten(first, 100 - width, placeholder=' …')}")
     return "\n".join(lines).strip("\n")
@@ -111,6 +131,7 @@ def render(found: list[dict[str, Any]]) -> str:
 
 def _whole(entry: dict[str, Any]) -> str:
     head = entry["name"] if entry["kind"] == "study" else f"{entry['name']} ({entry['kind']}), {entry['module']}"
+    head += f", address {entry['address']}" if entry.get("address") else ""
     fields = "".join(f"\n  {name}: {kind}" for name, kind in entry.get("fields", {}).items())
     use = f"\n\nh2h show {entry['name']}\nh2h run {entry['name']}" if entry["kind"] == "study" else ""
     return f"{head}\n\n{textwrap.indent(entry['text'], '  ')}{chr(10) + fields if fields else ''}{use}"

@@ -17,13 +17,13 @@ Named = list[tuple[str, nn.Parameter]]
 class Optimizer(Part):
     """`build(named)` -> torch optimizers that together hold each parameter once; `rate` is the schedule's peak.
 
-    `decay` says what weight decay touches: "all", or "matrices", which leaves out biases, norms, embeddings and every
-    other vector.
+    `decay` says what weight decay touches: "all"; "matrices", which leaves out biases, norms, embeddings and every other
+    vector (minGPT, ELECTRA); or "matrices and tables", which leaves out vectors alone (nanoGPT).
     """
 
     rate: float = 1e-3
     weight_decay: float = 0.01
-    decay: Literal["all", "matrices"] = "all"
+    decay: Literal["all", "matrices", "matrices and tables"] = "all"
 
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         if self.rate <= 0 or self.weight_decay < 0:
@@ -46,7 +46,9 @@ class Optimizer(Part):
 
     def groups(self, named: Named, hidden: Named) -> list[dict[str, Any]]:
         """Parameters in two groups where decay spares some; every group has at least one."""
-        decayed = {name for name, _ in (named if self.decay == "all" else hidden)}
+        wide = [(name, p) for name, p in named if p.dim() >= 2 and not name.endswith("bias")]
+        chosen = {"all": named, "matrices": hidden, "matrices and tables": wide}[self.decay]
+        decayed = {name for name, _ in chosen}
         split = [
             {"params": [p for name, p in named if name in decayed], "weight_decay": self.weight_decay},
             {"params": [p for name, p in named if name not in decayed], "weight_decay": 0.0},

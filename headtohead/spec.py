@@ -15,7 +15,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Self, TypeVar, dataclass_transform
 
 
 class Mistake(Exception):
@@ -55,6 +55,14 @@ class Part:
         dataclasses.dataclass(frozen=True)(cls)
         # Part itself refuses assignment for all subclasses; without these two a user may decorate the class as well.
         del cls.__setattr__, cls.__delattr__
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        for name in named.keys() - known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+            hint = f"did you mean {near[0]!r}?" if near else "it has none"
+            raise Mistake(f"{cls.__name__} has no field {name!r}; {hint}")
+        return super().__new__(cls)
 
     def build(self, size: Size) -> Any:
         """The module this part stands for, or the part itself where it has no weights."""
@@ -214,13 +222,19 @@ def describe(value: Any) -> Any:
     """A part as plain JSON: its class by module and name, then its fields."""
     if isinstance(value, Part):
         cls = type(value)
-        floats = {name for name, hint in hints(cls).items() if hint is float}  # 1 and 1.0 are the same setting
-        plain = {name: float(inner) if name in floats else describe(inner) for name, inner in fields(value).items()}
-        return {"part": _home(cls)} | plain
+        types = hints(cls)
+        return {"part": _home(cls)} | {name: describe(_one_way(inner, types[name])) for name, inner in fields(value).items()}
     if isinstance(value, tuple | list):
         return [describe(item) for item in value]
     if callable(value):
         return {"call": _home(value)}
+    return value
+
+
+def _one_way(value: Any, hint: Any) -> Any:
+    """1 and 1.0 are the same setting, so both are written as the field's type has it."""
+    if isinstance(value, int) and not fits(value, int) is False and float in _options(hint) and int not in _options(hint):
+        return float(value)
     return value
 
 

@@ -6,6 +6,7 @@ import itertools
 import pkgutil
 import random
 import typing
+from functools import cache
 
 import numpy as np
 import torch
@@ -38,6 +39,7 @@ VOCABULARY = CharacterVocabulary("abcdefgh", False)
 SIZE = Size(vocabulary=10, length=6, width=8, embedding_width=8, heads=2, key_value_heads=2, layers=2)
 
 
+@cache
 def variants(slot: type[Part]) -> list[type[Part]]:
     """The final classes of a slot, found and not listed, so that a new one is tested the day it is written."""
     for name in dir(headtohead):
@@ -55,6 +57,7 @@ def _below(cls: type, home: str = "") -> list[type]:
     return direct + [lower for sub in direct for lower in _below(sub, home)]
 
 
+@cache
 def slots(holder: type[Part]) -> dict[str, type[Part]]:
     """Field -> slot of a class: the fields that hold parts."""
     own = field_types(holder)
@@ -69,6 +72,7 @@ def fitting(cls: type[Part]) -> dict[str, tuple]:
     return found
 
 
+@cache
 def choices(cls: type[Part]) -> dict[str, tuple]:
     """Field -> values worth trying: every option of a choice, both sides of a switch, and what is fitting."""
     options = {

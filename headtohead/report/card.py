@@ -184,7 +184,9 @@ def match(entry: Entry) -> str:
 def stability(entry: Entry) -> list[str]:
     """The runs that failed, with the reason, and those that are not there."""
     told = [
-        f"{arm} seed {seed} failed: {reason}" for arm, seeds in entry["failures"].items() for seed, reason in seeds.items()
+        f"{arm} seed {seed} failed: {reason}"
+        for arm, seeds in entry["failures"].items()
+        for seed, reason in seeds.items()
     ]
     told += [f"{arm} seed {seed} is missing" for arm, seeds in entry["missing"].items() for seed in seeds]
     return told or ["no run failed, none is missing"]
@@ -194,7 +196,9 @@ def claim(said: Mapping[str, Any], primary: Mapping[str, Any]) -> str:
     """A claim that was made before the first run, and its answer."""
     own = said["measure"] == primary["name"]
     margin = f", margin {numbers.significant(said['margin'], 2)}" if said["margin"] is not None else ""
-    told = f"{said['measure']} {CLAIMS[said['claim']]}{margin}{unit(primary) if own and margin else ''}: {said['answer']}"
+    told = (
+        f"{said['measure']} {CLAIMS[said['claim']]}{margin}{unit(primary) if own and margin else ''}: {said['answer']}"
+    )
     if said["reason"]:
         return f"{told} ({said['reason']})"
     p = {"yes": said["p_yes"], "no": said["p_no"]}.get(said["answer"])
@@ -206,4 +210,6 @@ def _lock(verdict: Mapping[str, Any], entry: Entry) -> list[str]:
     if not verdict["lock"]:
         return []
     odd = sum(len(seeds) for kind in ("failures", "missing") for seeds in entry[kind].values())
-    return [f"{verdict['lock']}; " + (f"{numbers.plural(odd, 'run')} not as declared" if odd else "all runs as declared")]
+    return [
+        f"{verdict['lock']}; " + (f"{numbers.plural(odd, 'run')} not as declared" if odd else "all runs as declared")
+    ]

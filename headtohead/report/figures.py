@@ -88,7 +88,7 @@ def differences(found: Difference, axis: Axis) -> Spec:
     if not 0 < reach < axis.margin / NEAR:
         return _whole(panel)
     power = math.floor(math.log10(reach))
-    title = f"the same, enlarged{times_ten(-power)}"
+    title = f"the same, enlarged: in units of {times_ten(power)[1:]}" if power else "the same, enlarged"
     grown = [_grown(row, 10.0**-power) for row in rows]
     near = _panel(grown, order, axis._replace(title=title, margin=0.0), TONES[found.tone])
     return _whole({"vconcat": [panel, near], "spacing": 22})
@@ -147,7 +147,12 @@ def _across(axis: Axis, reach: float) -> Row:
         return {"field": "value", "type": "quantitative", "axis": shape, "scale": {"zero": True}}
     shape["title"] = [axis.title, "(logarithmic beyond the margin)", ends]
     shape |= _decades(axis.margin, reach)
-    return {"field": "value", "type": "quantitative", "axis": shape, "scale": {"type": "symlog", "constant": axis.margin}}
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "axis": shape,
+        "scale": {"type": "symlog", "constant": axis.margin},
+    }
 
 
 def _decades(margin: float, reach: float) -> Row:

@@ -76,7 +76,9 @@ def _compact(verdict: Mapping[str, Any], width: int) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     widths[1] = max(len("challenger"), min(widths[1], width - sum(widths) + widths[1] - 2 * 5))
     lines = [_line(row, widths) for row in rows]
-    return "\n".join([lines[0], *(_painted(verdict["arms"][n]["verdict"], row) for n, row in zip(names, lines[1:], strict=True))])
+    return "\n".join(
+        [lines[0], *(_painted(verdict["arms"][n]["verdict"], row) for n, row in zip(names, lines[1:], strict=True))]
+    )
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:

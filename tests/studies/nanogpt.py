@@ -37,7 +37,7 @@ baseline = Recipe(
     length=64,
     batch=12,
     steps=2000,
-    optimizer=AdamW(rate=1e-3, betas=(0.9, 0.99), weight_decay=0.1),
+    optimizer=AdamW(rate=1e-3, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices and tables"),
     schedule=CosineDecay(warmup=100, floor=0.1),
 )
 
