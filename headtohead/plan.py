@@ -49,7 +49,9 @@ def _execute(path: Path, name: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module  # the types of its parts' fields are looked up here
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # as import does, but leaves no cache beside it
+        exec(
+            compile(path.read_bytes(), str(path), "exec"), module.__dict__
+        )  # as import does, but leaves no cache beside it
     except SyntaxError as error:
         raise Mistake(f"{path}:{error.lineno}: {error.msg}") from None
     except Exception as error:

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -188,8 +189,8 @@ def fits(value: object, hint: Any) -> bool:
         return len(value) == len(arguments) and all(map(fits, value, arguments))
     if origin is Callable or hint is Callable:
         return callable(value)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float:  # no setting is infinite, and JSON could not hold it
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, type(None) if hint is None else (origin or hint))
@@ -223,7 +224,9 @@ def describe(value: Any) -> Any:
     if isinstance(value, Part):
         cls = type(value)
         types = hints(cls)
-        return {"part": _home(cls)} | {name: describe(_one_way(inner, types[name])) for name, inner in fields(value).items()}
+        return {"part": _home(cls)} | {
+            name: describe(_one_way(inner, types[name])) for name, inner in fields(value).items()
+        }
     if isinstance(value, tuple | list):
         return [describe(item) for item in value]
     if callable(value):
@@ -233,9 +236,12 @@ def describe(value: Any) -> Any:
 
 def _one_way(value: Any, hint: Any) -> Any:
     """1 and 1.0 are the same setting, so both are written as the field's type has it."""
-    if isinstance(value, int) and not fits(value, int) is False and float in _options(hint) and int not in _options(hint):
-        return float(value)
-    return value
+    if isinstance(value, tuple) and typing.get_origin(hint) is tuple:
+        inside = typing.get_args(hint)
+        inside = inside[:1] * len(value) if inside[-1] is Ellipsis else inside
+        return tuple(map(_one_way, value, inside))
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and float in _options(hint) and int not in _options(hint) else value
 
 
 def _home(thing: Any) -> str:

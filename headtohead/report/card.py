@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headtohead.report import numbers
-from headtohead.report.glossary import CLAIMS, VERDICTS, explain
+from headtohead.report.glossary import CLAIMS, LABELS, SIZES, VERDICTS, explain
 from headtohead.report.numbers import Scale
 
 Entry = Mapping[str, Any]  # a challenger's part of the verdict
@@ -48,9 +48,10 @@ def answer(name: str, verdict: Mapping[str, Any]) -> str:
     """The verdict on a challenger in a few plain sentences."""
     entry = verdict["arms"][name]
     labels = f" ({', '.join(entry['qualifiers'])})" if entry["qualifiers"] else ""
+    size = [f"Its size: {LABELS[label]}." for label in SIZES if label in entry["qualifiers"]]
     figures = "; ".join([*effects(entry, verdict["primary"])[:2], *_seeds(entry, len(verdict["arms"]))[:1]])
-    figures = figures[0].upper() + figures[1:]
-    return f"{name}: {entry['verdict']}{labels}. {VERDICTS[entry['verdict']].text} {figures}."
+    told = [VERDICTS[entry["verdict"]].text, *size, f"{figures[0].upper()}{figures[1:]}."]
+    return f"{name}{labels}. {' '.join(told)}"
 
 
 def best_first(verdict: Mapping[str, Any]) -> list[str]:

@@ -69,10 +69,23 @@ class Section:
     folded: bool = False
     within: bool = False  # one of several that belong to the section before them
 
+    @property
+    def warns(self) -> bool:
+        """Whether something in it must be known before the verdict is believed."""
+        return any(isinstance(block, Text) and block.tone for block in self.blocks)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict's word, and what it says in sentences."""
+
+    word: str
+    text: str
+
 
 @dataclass(frozen=True)
 class Document:
     title: str
     question: Sequence[str]  # paragraphs
-    answers: Sequence[str]  # a sentence each
+    answers: Sequence[Answer]
     sections: Sequence[Section]

@@ -8,7 +8,7 @@ from typing import Any
 
 from headtohead.report import card, numbers
 from headtohead.report.document import Block, Code, Facts, Section, Table, Text
-from headtohead.report.folder import Folder, Trace
+from headtohead.report.folder import Folder
 from headtohead.report.glossary import LABELS, VERDICTS
 from headtohead.verdict.folder import FAILED, command
 
@@ -53,29 +53,41 @@ def _start(shared: dict[str, int]) -> list[str]:
 
 def _same_data(folder: Folder) -> Section:
     """The proof that the arms saw the same batches: a hash over the hashes of all of a run's batches."""
-    told, different = [], False
-    for name, entry in folder.verdict["arms"].items():
-        parted = [f"seed {seed} parts at step {step}" for seed, step in entry["different_data"].items()]
-        different = different or bool(parted)
-        told += [f"{name} did not see the baseline's batches: {', '.join(parted)}."] if parted else []
-    whole = {trace.batches for mine in folder.traces.values() for trace in mine.values()}
-    if not different:
-        steps = numbers.span(str(min(whole, default=0)), str(max(whole, default=0)))
-        told = [
-            f"Yes. In every pair of runs that is compared, the hashes of all batches agree ({steps} batches a run)."
-        ]
-    rows = [[arm, *(_digest(folder, arm, seed, max(whole, default=0)) for seed in folder.seeds)] for arm in folder.arms]
-    caption = "A hash over the hashes of all batches of a run (tokens, masks and positions). Equal in a column: the same data in the same order."
+    most = max((trace.batches for mine in folder.traces.values() for trace in mine.values()), default=0)
+    rows = [[arm, *(_digest(folder, arm, seed, most) for seed in folder.seeds)] for arm in folder.arms]
+    caption = (
+        "A hash over the hashes of all batches of a run, each of its tokens, targets and places. Equal in a column: "
+    )
+    caption += "the same data in the same order."
     columns = ["arm", *(f"seed {seed}" for seed in folder.seeds)]
-    blocks: list[Block] = [Text(line, "warning" if different else "") for line in told]
-    return Section("Same data?", [*blocks, Table(caption, columns, rows, frozenset(range(len(columns))))])
+    return Section("Same data?", [*_agreement(folder), Table(caption, columns, rows, frozenset(range(len(columns))))])
 
 
-def _digest(folder: Folder, arm: str, seed: Any, steps: int) -> str:
-    trace: Trace | None = folder.traces[arm].get(seed)
+def _agreement(folder: Folder) -> list[Block]:
+    """Whether the paired runs saw the same batches, by challenger where not all did."""
+    entries = folder.verdict["arms"]
+    different = {name: entry["different_data"] for name, entry in entries.items() if entry["different_data"]}
+    if not different:
+        compared = sum(entry["seeds"] for entry in entries.values())
+        agree = f"Yes: the hashes of all batches agree, in every pair of runs that is compared ({compared})."
+        return [Text(agree if compared else "No pair of finished runs can be compared.")]
+    told = {
+        name: ", ".join(f"seed {s} from step {step} on" for s, step in seeds.items())
+        for name, seeds in different.items()
+    }
+    return [Text(f"{name} did not see the baseline's batches: {parted}.", "warning") for name, parted in told.items()]
+
+
+def _digest(folder: Folder, arm: str, seed: Any, most: int) -> str:
+    """A run's hash; a run that ended early has one of the batches that it saw."""
+    trace = folder.traces[arm].get(seed)
     if trace is None:
         return "missing"
-    return trace.digest if trace.batches == steps else f"{trace.digest} ({trace.batches} of {steps} batches)"
+    return (
+        trace.digest
+        if trace.batches == most
+        else f"{trace.digest} ({numbers.plural(trace.batches, 'batch', 'batches')})"
+    )
 
 
 def _audits(folder: Folder) -> Section:
@@ -160,53 +172,57 @@ def _machine(folder: Folder) -> Section:
 
 
 def _method(folder: Folder) -> Section:
-    """How the numbers are made, with this study's own settings."""
-    verdict, study = folder.verdict, folder.study
-    level, margin = f"{100 * (1 - verdict['alpha']):g} %", numbers.significant(verdict["margin"], 3)
-    stated = (
-        "stated by the study"
-        if study.get("margin") is not None
-        else "the convention for this measure, as the study states none"
-    )
-    told: list[card.Fact] = [
-        (
-            "difference",
-            ["d = challenger − baseline for each seed; a seed sets start, data order, masks and dropout of both."],
-        ),
-        (
-            "interval",
-            [f"mean(d) ± t · sd(d) / √S at {level}, with S − 1 degrees of freedom; p from the same paired t test."],
-        ),
-        ("margin", [f"±{margin}{card.unit(verdict['primary'])}, the smallest difference that matters: {stated}."]),
-        (
-            "equivalence",
-            [
-                f"two one-sided tests (TOST) at {verdict['alpha']:g}: the {100 * (1 - 2 * verdict['alpha']):g} % interval lies inside the margin."
-            ],
-        ),
-        (
-            "several",
-            [
-                f"p is adjusted by Holm's method for {numbers.plural(len(verdict['arms']), 'challenger')}; claims for their number likewise. TOST is not adjusted."
-            ],
-        ),
-        (
-            "reach",
-            [
-                "the difference found with a chance of 80 %, and the seeds that find the margin, at the spread seen and at its upper 80 % limit."
-            ],
-        ),
-        ("digits", ["no more than half an interval supports: two."]),
-    ]
+    """How the numbers are made, with this study's own settings, and what the words mean."""
     words = [[word, meaning.text] for word, meaning in VERDICTS.items()]
     labels = [[label, meaning] for label, meaning in LABELS.items()]
-    return Section(
-        "How the numbers are made",
-        [
-            Facts(told),
-            Table("The verdicts; the first that fits is given", ["verdict", "meaning"], words, frozenset({0, 1})),
-            Table("The labels", ["label", "meaning"], labels, frozenset({0, 1})),
-        ],
+    tables = [
+        Table("The verdicts; the first that fits is given", ["verdict", "meaning"], words, frozenset({0, 1})),
+        Table("The labels that go with a verdict", ["label", "meaning"], labels, frozenset({0, 1})),
+    ]
+    return Section("How the numbers are made", [Facts([(name, [line]) for name, line in _steps(folder)]), *tables])
+
+
+def _steps(folder: Folder) -> Iterator[tuple[str, str]]:
+    """From the runs to the verdict."""
+    verdict = folder.verdict
+    alpha, unit = verdict["alpha"], card.unit(verdict["primary"])
+    challengers = numbers.plural(len(verdict["arms"]), "challenger")
+    margin = (
+        "stated by the study" if folder.study.get("margin") is not None else "a convention, as the study states none"
+    )
+    yield (
+        "difference",
+        "d = challenger − baseline for each seed; a seed sets the start, data, masks and dropout of both.",
+    )
+    yield (
+        "interval",
+        (
+            f"mean(d) ± t · sd(d) / √S at {100 * (1 - alpha):g} %, t with S − 1 degrees of freedom over S seeds; "
+            "p is that of the same paired t test."
+        ),
+    )
+    yield (
+        "margin",
+        (f"±{numbers.significant(verdict['margin'])}{unit}: the smallest difference that matters, {margin}."),
+    )
+    yield (
+        "equivalence",
+        (
+            f"two one-sided tests (TOST) at {alpha:g}, which hold when the {100 * (1 - 2 * alpha):g} % interval lies inside "
+            "the margin. They are not adjusted for the number of challengers."
+        ),
+    )
+    yield "several", f"p is adjusted for {challengers} by Holm's method, and the answers to claims for all claims."
+    yield (
+        "reach",
+        (
+            "the true difference that as many seeds find with a chance of 80 %, and the seeds that find one of the margin: "
+            "at the spread seen, and at the largest that it may well have."
+        ),
+    )
+    yield (
+        "digits",
+        "a difference has the two digits that half its interval supports, a mean those of its standard error.",
     )
 
 

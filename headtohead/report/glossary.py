@@ -26,6 +26,7 @@ VERDICTS = {
     "INCONCLUSIVE": Meaning("open", "These seeds cannot tell. That is no evidence that there is no difference."),
 }
 
+SIZES = ("substantial", "negligible", "size uncertain")
 LABELS = {
     "substantial": "the whole interval lies beyond the margin",
     "negligible": "the difference is real, and shown to be smaller than the margin",

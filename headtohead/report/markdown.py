@@ -14,7 +14,9 @@ OPENING = re.compile(r"^([#>+=-]|\d+(?=[.)]))")
 def render(document: Document) -> str:
     """The whole document; what a user wrote is shown as it is, never as Markdown or HTML."""
     parts = [f"# {_plain(document.title)}", *(_paragraph(text) for text in document.question)]
-    parts += [f"**{_plain(answer)}**" for answer in document.answers]
+    parts += [f"**{answer.word}** {_plain(answer.text)}" for answer in document.answers]
+    warnings = ", ".join(_plain(section.title) for section in document.sections if section.warns)
+    parts += [f"**Read with care: {warnings}**"] if warnings else []
     for section in document.sections:
         parts += _section(section)
     return "\n\n".join(parts) + "\n"

@@ -88,7 +88,7 @@ def exact(value: object) -> str:
     """A value that is the same everywhere: whole if it is a whole number, six digits if not, text as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NOTHING if value is None else str(value)
-    return whole(value) if float(value).is_integer() and abs(value) < 1e15 else significant(value, 6)
+    return whole(value) if float(value).is_integer() or 1e5 < abs(value) < 1e15 else significant(value, 6)
 
 
 def probability(p: float | None) -> str:
@@ -125,7 +125,7 @@ def dollars(amount: float | None) -> str:
     """Money to the cent; two digits of less than ten cents."""
     if amount is None:
         return NOTHING
-    return f"${amount:,.2f}" if amount >= 0.1 or amount == 0 else f"${significant(amount, 2)}"
+    return f"${amount:,.2f}" if amount >= 0.1 else f"${significant(amount, 2)}"
 
 
 def memory(size: float | None) -> str:
@@ -140,6 +140,6 @@ def span(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def plural(count: int, name: str) -> str:
+def plural(count: int, one: str, many: str = "") -> str:
     """1 seed, 2 seeds."""
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"

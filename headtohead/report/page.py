@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from headtohead.files import write_atomically
-from headtohead.report import evidence, markdown, results
-from headtohead.report.document import Document, Figure, Section
+from headtohead.report import evidence, markdown, measured, results
+from headtohead.report.document import Document, Figure
 from headtohead.report.figures import DARK, svg
 from headtohead.report.folder import Folder, read_folder
 from headtohead.report.glossary import VERDICTS
@@ -26,7 +26,7 @@ def write_report(out: Path) -> None:
 def compose(folder: Folder) -> Document:
     """What the page says, before it is HTML or Markdown."""
     question = [" ".join(text.split()) for text in re.split(r"\n\s*\n", folder.verdict["question"]) if text.strip()]
-    sections = [*results.sections(folder), *evidence.sections(folder)]
+    sections = [*results.sections(folder), *measured.sections(folder), *evidence.sections(folder)]
     size = f" ({folder.study['size']})" if folder.study.get("size") else ""
     return Document(f"{folder.verdict['study']}{size}", question, results.answers(folder), sections)
 
@@ -46,6 +46,3 @@ def html(document: Document) -> str:
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     places = {id(section): f"s{number}" for number, section in enumerate(document.sections)}
     return template.render(document=document, pictures=pictures, tones=TONES, dark=DARK, place=lambda s: places[id(s)])
-
-
-__all__ = ["compose", "figures", "html", "write_report"]
