@@ -39,9 +39,11 @@ def options_of(size: str, seeds: int | None, steps: int | None, settings: list[s
     return Options(size, seeds, steps, parse_settings(settings or []), itself)
 
 
-def folder_for(study: Path, size: str, out: Path | None) -> Path:
-    """Where a study's runs lie."""
-    return out or Path("h2h-runs") / (study.stem if size == "demo" else f"{study.stem}-{size}")
+def folder_for(study: Path, options: Options) -> Path:
+    """Where a study's runs lie, unless told."""
+    words = [study.stem, "" if options.size == "demo" else options.size]
+    words += ["against-itself" if options.against_itself else "", "confirm" if options.confirm else ""]
+    return Path("h2h-runs") / "-".join(filter(None, words))
 
 
 @app.command()
@@ -54,11 +56,14 @@ def run(  # noqa: PLR0913 (one for each option)
     settings: Settings = None,
     jobs: Annotated[int | None, typer.Option(help="runs at a time; one a core unless told")] = None,
     against_itself: Annotated[bool, typer.Option(help="the baseline against itself: must come out IDENTICAL")] = False,
+    confirm: Annotated[
+        int | None, typer.Option(help="judge so many fresh seeds on their own, in a folder apart")
+    ] = None,
 ) -> None:
     """Train every arm over every seed, audit, judge and write the page. Goes on where it was stopped."""
     path = find_study(study)
-    options = options_of(size, seeds, steps, settings, against_itself)
-    folder = folder_for(path, size if not against_itself else f"{size}-against-itself", out)
+    options = options_of(size, seeds, steps, settings, against_itself)._replace(confirm=confirm)
+    folder = out or folder_for(path, options)
     if jobs is not None and jobs < 1:
         raise Mistake(f"--jobs {jobs}: at least 1")
     before = plan_of(folder)
@@ -70,15 +75,16 @@ def run(  # noqa: PLR0913 (one for each option)
 
 def _run(path: Path, options: Options, folder: Path, jobs: int | None) -> None:
     print(f"preparing {path.stem}: text, arms, a rehearsal of each …", file=sys.stderr, flush=True)
-    from headtohead.launch.folder import jobs_here, lay_out
+    from headtohead.launch.folder import agree, jobs_here, lay_out
     from headtohead.launch.local import run_all, study_claimed
     from headtohead.plan import load_study
     from headtohead.report.progress import follow
 
     loaded = load_study(path)
     jobs = jobs or jobs_here()
-    plan = lay_out(loaded, options, folder, jobs)
+    plan = agree(loaded, options, folder)
     with study_claimed(folder):
+        lay_out(plan, path, folder, jobs)
         route = json.loads((folder / "route.json").read_text())
         follow(run_all(folder, plan, min(jobs, len(folders(folder, plan)))), route)
     show_verdict(folder, plan, judged=False)

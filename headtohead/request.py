@@ -21,6 +21,7 @@ class Options(NamedTuple):
     steps: int | None = None
     settings: tuple[tuple[str, str], ...] = ()
     against_itself: bool = False
+    confirm: int | None = None
 
 
 def find_study(reference: str) -> Path:

@@ -80,7 +80,7 @@ def _refuse_change(self: Part, name: str, *value: object) -> None:
 
 # A frozen dataclass guards only its own fields; with these Part guards those of every subclass.
 dataclasses.dataclass(frozen=True)(Part)
-Part.__setattr__ = Part.__delattr__ = _refuse_change  # type: ignore[method-assign, assignment]
+Part.__setattr__ = Part.__delattr__ = _refuse_change  # type: ignore[method-assign]
 
 P = TypeVar("P", bound=Part)
 
@@ -114,10 +114,10 @@ def get(part: Part, address: str) -> Any:
 def _unknown(address: str, here: str, name: str, holder: Part, root: Part) -> str:
     known = [f"{here}.{field}".lstrip(".") for field in fields(holder)]
     inside = [f"{place}.{field}".lstrip(".") for place, part in walk(root) for field in fields(part)]
-    near = difflib.get_close_matches(address, known + inside, n=1, cutoff=0.0)
     # The right name at the wrong depth is the commonest slip: prefer an address that ends in the same word.
     same_word = [place for place in inside if place.rsplit(".")[-1] == address.rsplit(".")[-1]]
-    hint = (same_word or near or ["nothing"])[0]
+    near = difflib.get_close_matches(address, same_word or known + inside, n=1, cutoff=0.0)
+    hint = near[0] if near else "nothing"
     return f"no address {address!r} ({type(holder).__name__} has no field {name!r}); did you mean {hint!r}?"
 
 

@@ -29,29 +29,30 @@ COMPILE_SECONDS = 25.0  # a first compilation of one arm on one thread, with an 
 EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow core
 
 
-def lay_out(loaded: Loaded, options: Options, out: Path, jobs: int) -> dict[str, Any]:
-    """Check everything, then write the plan; nothing is written where something is wrong."""
+def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
+    """The plan that was asked for, after everything in it was tried; writes nothing, and refuses where something is wrong."""
     study = with_options(loaded, options)
     before = plan_of(out)
     if before is None:
         rehearse(study)
     plan = make_plan(loaded, study, options)
-    if before is not None:
-        if before["lock"] != plan["lock"]:
-            raise Mistake(
-                f"{out} was locked with {_what_differs(before, plan)}; choose another folder with --out, or delete it"
-            )
-        if before["request"] != plan["request"]:
-            write_json(out / "study.json", plan)  # asked in other words, the same plan
-        return plan
-    out.mkdir(parents=True, exist_ok=True)
-    if not loaded.builtin:
-        write_atomically(out / "study.py", loaded.path.read_bytes())
-    route, why = choose_route(plan, jobs)
-    write_json(out / "route.json", route._asdict() | {"why": why})
-    write_atomically(out / "study.lock", json.dumps({"lock": plan["lock"], **lock_content(plan)}, indent=1) + "\n")
-    write_json(out / "study.json", plan)
+    if before is not None and before["lock"] != plan["lock"]:
+        what = _what_differs(before, plan)
+        raise Mistake(f"{out} was locked with {what}; choose another folder with --out, or delete it")
     return plan
+
+
+def lay_out(plan: dict[str, Any], study_file: Path, out: Path, jobs: int) -> None:
+    """Write the plan where there is none yet: its last file makes it one, so that an interrupted beginning begins anew."""
+    before = plan_of(out)
+    if before is None:
+        if not plan["request"]["builtin"]:
+            write_atomically(out / "study.py", study_file.read_bytes())
+        route, why = choose_route(plan, jobs)
+        write_json(out / "route.json", route._asdict() | {"why": why})
+        write_json(out / "study.lock", {"lock": plan["lock"], **lock_content(plan)})
+    if before is None or before["request"] != plan["request"]:  # the same plan, asked for in other words
+        write_json(out / "study.json", plan)
 
 
 def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "primary": {"name": study.primary, "unit": study.baseline.objective.unit, "better": study.better},
         "margin": study.margin,
         "alpha": study.alpha,
-        "seeds": list(range(study.seeds)),
+        "seeds": seeds_of(study, options),
         "claims": [_claim(claim) for claim in study.claims],
         "arms": {name: describe(recipe) for name, recipe in arms.items()},
         "changed": {
@@ -88,6 +89,15 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
     content = json.dumps(lock_content(plan), sort_keys=True, separators=(",", ":"), allow_nan=False)
     plan["lock"] = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
     return plan | {"request": request(loaded.path, options)}
+
+
+def seeds_of(study: Study, options: Options) -> list[int]:
+    """A study's seeds, or, to confirm it, as many as asked for that it has not used."""
+    if options.confirm is None:
+        return list(range(study.seeds))
+    if options.confirm < 1:
+        raise Mistake(f"--confirm {options.confirm}: at least 1 fresh seed, and 3 for a verdict")
+    return list(range(study.seeds, study.seeds + options.confirm))
 
 
 LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "texts", "code", "version")

@@ -48,7 +48,10 @@ def work(out: Path, trusted: str | None) -> int:
                 continue
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                Run(folder, arms[arm], seed, route).execute()
+                run = Run(folder, arms[arm], seed, route)
+                if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
+                    raise Mistake("the text is not the one that was locked; put it back or start in another folder")
+                run.execute()
             except Exception:
                 broken += 1
                 write_atomically(folder / "error.txt", traceback.format_exc())

@@ -33,7 +33,7 @@ def facts(name: str, verdict: Mapping[str, Any]) -> list[Fact]:
         "stability": stability(entry),
         "claims": [claim(each, verdict["primary"]) for each in entry["claims"]],
         "lock": _lock(verdict, entry),
-        "to settle it": [entry["command"]] if entry["command"] else [],
+        "to settle it": _settling(entry),
     }
     return [(label, lines) for label, lines in told.items() if lines]
 
@@ -138,8 +138,13 @@ def _reach(entry: Entry, primary: Mapping[str, Any]) -> list[str]:
     margin = numbers.significant(entry["margin"], 2)
     return [
         f"{seeds} find a true difference of {found}{unit(primary)} with a chance of 80 %",
-        f"one of the margin, {margin}, takes {needed} seeds{price(entry)}",
+        f"one of the margin, {margin}, takes {needed} seeds of every arm{price(entry)}",
     ]
+
+
+def _settling(entry: Entry) -> list[str]:
+    """The command that buys fresh seeds; their price, where the line on the reach has not told it."""
+    return [entry["command"] + ("" if entry["detectable"] else price(entry))] if entry["command"] else []
 
 
 def price(entry: Entry) -> str:

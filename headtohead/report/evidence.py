@@ -182,48 +182,23 @@ def _method(folder: Folder) -> Section:
     return Section("How the numbers are made", [Facts([(name, [line]) for name, line in _steps(folder)]), *tables])
 
 
-def _steps(folder: Folder) -> Iterator[tuple[str, str]]:
+def _steps(folder: Folder) -> list[tuple[str, str]]:
     """From the runs to the verdict."""
-    verdict = folder.verdict
-    alpha, unit = verdict["alpha"], card.unit(verdict["primary"])
-    challengers = numbers.plural(len(verdict["arms"]), "challenger")
-    margin = (
-        "stated by the study" if folder.study.get("margin") is not None else "a convention, as the study states none"
-    )
-    yield (
-        "difference",
-        "d = challenger − baseline for each seed; a seed sets the start, data, masks and dropout of both.",
-    )
-    yield (
-        "interval",
-        (
-            f"mean(d) ± t · sd(d) / √S at {100 * (1 - alpha):g} %, t with S − 1 degrees of freedom over S seeds; "
-            "p is that of the same paired t test."
-        ),
-    )
-    yield (
-        "margin",
-        (f"±{numbers.significant(verdict['margin'])}{unit}: the smallest difference that matters, {margin}."),
-    )
-    yield (
-        "equivalence",
-        (
-            f"two one-sided tests (TOST) at {alpha:g}, which hold when the {100 * (1 - 2 * alpha):g} % interval lies inside "
-            "the margin. They are not adjusted for the number of challengers."
-        ),
-    )
-    yield "several", f"p is adjusted for {challengers} by Holm's method, and the answers to claims for all claims."
-    yield (
-        "reach",
-        (
-            "the true difference that as many seeds find with a chance of 80 %, and the seeds that find one of the margin: "
-            "at the spread seen, and at the largest that it may well have."
-        ),
-    )
-    yield (
-        "digits",
-        "a difference has the two digits that half its interval supports, a mean those of its standard error.",
-    )
+    verdict, stated = folder.verdict, folder.study.get("margin") is not None
+    level, inner = (f"{100 * (1 - share * verdict['alpha']):g} %" for share in (1, 2))
+    margin = f"±{numbers.significant(verdict['margin'])}{card.unit(verdict['primary'])}"
+    said = "stated by the study" if stated else "a convention, as the study states none"
+    several = numbers.plural(len(verdict["arms"]), "challenger")
+    return [
+        ("difference", "d = challenger − baseline for each seed, which sets start, data, masks and dropout of both"),
+        ("interval", f"mean(d) ± t · sd(d) / √S at {level}, t with S − 1 degrees of freedom over S seeds"),
+        ("p", f"two-sided, of the paired t test; adjusted for {several} by Holm's method, claims for all claims"),
+        ("margin", f"{margin}, the smallest difference that matters: {said}"),
+        ("equivalence", f"two one-sided tests (TOST): the {inner} interval lies inside the margin; never adjusted"),
+        ("reach", "what these seeds find with a chance of 80 %; and how many find a difference as large as the margin, "
+         "at the spread that was seen and at the largest that it may well have"),
+        ("digits", "two of half a difference's interval; two of a mean's standard error over seeds"),
+    ]  # fmt: skip
 
 
 def _repeat(folder: Folder) -> Section:

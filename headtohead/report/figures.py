@@ -117,9 +117,10 @@ def _panel(rows: Sequence[Row], order: Sequence[str], axis: Axis, colour: str | 
     means = [row for row in rows if not row.get("seed", row["row"] != "mean")]
     seeds = [row for row in rows if row not in means]
     small = colour is None
-    across, paint = _across(axis, _reach(rows)), {"value": colour} if colour else _tones()
-    down = {"field": "row", "type": "nominal", "sort": list(order)}
-    down |= {"axis": {"title": None, "ticks": False, "domain": False}}
+    across = _across(axis, _reach(rows))
+    paint: Row = {"value": colour} if colour else _tones()
+    clear = {"title": None, "ticks": False, "domain": False}
+    down: Row = {"field": "row", "type": "nominal", "sort": list(order), "axis": clear}
     dots = {"type": "point", "filled": not small, "size": 22 if small else 60, "opacity": 0.55 if small else 0.85}
     diamonds = {"type": "point", "shape": "diamond", "filled": True, "size": 90, "opacity": 1}
     here = {"x": across, "y": down, "color": paint}
@@ -177,11 +178,11 @@ Losses = Mapping[int, float]  # by step
 
 
 def curves(arms: Mapping[str, Sequence[Losses]], baseline: str, title: str) -> Spec:
-    """Training loss over steps: a thin line for each seed, the mean bold. Many arms get a plot each, with the baseline's."""
+    """Training loss over steps: a thin line for each seed, the mean bold. Of many arms each has a plot to itself."""
     stretch = stretch_of(arms)
-    panels = {name: (baseline, name) for name in arms if name != baseline}
-    if len(arms) <= APART:
-        panels = {"": tuple(arms)}
+    panels: dict[str, tuple[str, ...]] = {"": tuple(arms)}
+    if len(arms) > APART:
+        panels = {name: (baseline, name) for name in arms if name != baseline}
     thin, bold = [], []
     for panel, members in panels.items():
         for arm in members:

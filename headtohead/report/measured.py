@@ -71,8 +71,9 @@ def _learnt(folder: Folder) -> Section:
     if short:
         warning = (
             f"The loss of {', '.join(short)} is not below the unigram loss: it predicts no better than one who knows "
+            "how frequent each token is and never looks at the text. A comparison of arms that have learnt so little "
+            "says little."
         )
-        warning += "how frequent each token is and never looks at the text. Comparing arms that have learnt so little says little."
         told = Text(warning, "warning")
     caption = (
         "Mean over seeds, in nats per scored token. The unigram loss is that of the training text's token frequencies."

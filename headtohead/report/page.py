@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from headtohead.files import write_atomically
 from headtohead.report import evidence, markdown, measured, results
@@ -41,8 +42,15 @@ def html(document: Document) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_glued, trim_blocks=True, lstrip_blocks=True
+    )
     pictures = {figure.name: Markup(svg(figure.spec)) for figure in figures(document)}
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     places = {id(section): f"s{number}" for number, section in enumerate(document.sections)}
     return template.render(document=document, pictures=pictures, tones=TONES, dark=DARK, place=lambda s: places[id(s)])
+
+
+def _glued(value: Any) -> Any:
+    """A number stays in one line with its per cent sign."""
+    return value.replace(" %", "\N{NO-BREAK SPACE}%") if isinstance(value, str) else value

@@ -67,8 +67,8 @@ def _overview(drawn: list[Difference], verdict: dict[str, Any]) -> Figure:
     axis = _axis(verdict, "challenger")
     told = [f"{each.name} {card.effects(verdict['arms'][each.name], verdict['primary'])[0]}" for each in drawn]
     caption = (
-        "Every challenger's mean difference with its interval (diamond and bar) and its seeds (circles). The band is the "
-        "margin, the line at zero is the baseline."
+        "Every challenger's mean difference with its interval (diamond and bar) and its seeds (circles). The band is "
+        "the margin, the line at zero is the baseline."
     )
     return Figure("challengers", overview(drawn, axis), caption, f"{'; '.join(told)}.")
 

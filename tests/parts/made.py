@@ -34,7 +34,7 @@ def changed(one, other):
 
 @torch.no_grad()
 def filled(module):
-    """The module in float64, N(0, 1) added to every parameter: a start at zero would hide what a parameter does."""
+    """The module in float64, every parameter drawn from its name: a start at zero would hide what a parameter does."""
     for name, parameter in module.double().named_parameters():
-        parameter += torch.randn(parameter.shape, generator=generator_for(0, name), dtype=parameter.dtype)
+        parameter.normal_(generator=generator_for(0, name))
     return module
