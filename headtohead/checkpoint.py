@@ -6,12 +6,13 @@ There are no generators to save: batches, masks and dropout are functions of the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -30,7 +31,7 @@ def network_tensors(network: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def put_tensors(network: nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
-    """Copy saved tensors into a network that has exactly those."""
+    """Copy saved tensors into a network that has exactly those; one that has others is left as it is."""
     own = network_tensors(network)
     if own.keys() != tensors.keys():
         odd = sorted(own.keys() ^ tensors.keys())
@@ -40,7 +41,18 @@ def put_tensors(network: nn.Module, tensors: Mapping[str, Tensor], source: Path)
             raise Mistake(
                 f"{source} does not fit this recipe: {name} is {list(tensors[name].shape)}, not {list(tensor.shape)}"
             )
+    for name, tensor in own.items():
         tensor.copy_(tensors[name])
+
+
+@contextmanager
+def read(path: Path, cure: str) -> Iterator[None]:
+    """Tell what cannot be read, and its cure, in one line."""
+    try:
+        yield
+    except (SafetensorError, OSError, ValueError) as error:
+        kind = "cannot be read" if isinstance(error, OSError) else "is damaged"
+        raise Mistake(f"{path} {kind} ({' '.join(str(error).split())}); {cure}") from None
 
 
 def save_weights(path: Path, network: nn.Module) -> None:
@@ -50,14 +62,9 @@ def save_weights(path: Path, network: nn.Module) -> None:
 
 def load_weights(path: Path, network: nn.Module) -> None:
     """Weights from a file of save_weights."""
-    try:
-        put_tensors(network, load_file(path), path)
-    except (OSError, ValueError) as error:
-        raise Mistake(f"{path} cannot be read ({error}); delete its run's folder and run the study again") from None
-    except Exception as error:
-        if type(error).__module__.startswith("safetensors"):
-            raise Mistake(f"{path} is damaged ({error}); delete its run's folder and run the study again") from None
-        raise
+    with read(path, "delete its run's folder and run the study again"):
+        tensors = load_file(path)
+    put_tensors(network, tensors, path)
 
 
 def optimizer_tensors(optimizers: list[Optimizer], network: nn.Module) -> dict[str, Tensor]:
@@ -80,23 +87,34 @@ def put_optimizer_tensors(optimizers: list[Optimizer], network: nn.Module, tenso
         optimizers[int(number)].state[parameters[name]][kind] = value.clone()
 
 
+def kinds(optimizers: list[Optimizer]) -> str:
+    """What the optimizers are, in one word each."""
+    return " ".join(type(optimizer).__name__ for optimizer in optimizers)
+
+
 def save_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer], progress: dict[str, Any]) -> None:
     """Everything that a resume needs; `progress` is plain JSON."""
     tensors = {f"network/{name}": tensor for name, tensor in network_tensors(network).items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in optimizer_tensors(optimizers, network).items()}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, save(plain, metadata={"progress": json.dumps(progress)}))
+    about = {"progress": json.dumps(progress), "optimizers": kinds(optimizers)}
+    write_atomically(path, save(plain, metadata=about))
 
 
 def load_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer]) -> dict[str, Any]:
     """Restore what save_checkpoint wrote and return its progress."""
-    with safe_open(path, framework="pt") as file:
+    cure = "delete it and its run begins anew"
+    with read(path, cure), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        progress = json.loads(file.metadata()["progress"])
+        about = file.metadata() or {}
+    if not {"progress", "optimizers"} <= about.keys():
+        raise Mistake(f"{path} is no checkpoint; {cure}")
+    if about["optimizers"] != kinds(optimizers):
+        raise Mistake(f"{path} does not fit this recipe: it is of {about['optimizers']}, not {kinds(optimizers)}")
     parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
     for place, tensor in tensors.items():
         kind, _, name = place.partition("/")
         parts[kind][name] = tensor
     put_tensors(network, parts["network"], path)
     put_optimizer_tensors(optimizers, network, parts["optimizer"])
-    return progress
+    return json.loads(about["progress"])

@@ -32,6 +32,8 @@ class Optimizer(Part):
             shares = value if isinstance(value, tuple) else (value,)
             if name in ("betas", "momentum", "alpha") and not all(0 <= share < 1 for share in shares):
                 yield f"{name} = {value} must lie in [0, 1)"
+            if name == "eps" and value < 0:
+                yield f"eps = {value} must be at least 0"
 
     def optimizers(self, network: nn.Module) -> list[TorchOptimizer]:
         """The torch optimizers of a network."""

@@ -23,6 +23,9 @@ class Schedule(Part):
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         if not 0 <= self.warmup < recipe.steps:
             yield f"warmup = {self.warmup} must be at least 0 and below steps = {recipe.steps}"
+        floor = getattr(self, "floor", 0.0)
+        if not 0 <= floor <= 1:
+            yield f"floor = {floor} must lie in [0, 1], a share of the peak"
 
     def rescaled(self, ratio: float) -> Self:
         """The same course over `ratio` times as many steps."""
@@ -51,6 +54,11 @@ class LinearDecay(Schedule):
 
     floor: float = 0.0
     power: float = 1.0
+
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        yield from Schedule.refuse(self, size, recipe)
+        if self.power <= 0:
+            yield f"power = {self.power} must be above 0, or the rate would not fall"
 
     def decay(self, step: int, steps: int) -> float:
         return self.floor + (1 - self.floor) * (1 - step / steps) ** self.power

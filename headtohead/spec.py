@@ -59,7 +59,7 @@ class Part:
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
         known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        for name in named.keys() - known:
+        for name in [name for name in named if name not in known]:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             hint = f"did you mean {near[0]!r}?" if near else "it has none"
             raise Mistake(f"{cls.__name__} has no field {name!r}; {hint}")
@@ -104,7 +104,9 @@ def get(part: Part, address: str) -> Any:
     for depth, name in enumerate(address.split(".")):
         here = ".".join(address.split(".")[:depth])
         if not isinstance(value, Part):
-            raise Mistake(f"no address {address!r}: {here!r} is {value!r}, which has no parts inside")
+            raise Mistake(
+                f"no address {address!r}: {here!r} is {value!r}, which has no parts inside; did you mean {here!r}?"
+            )
         if name not in fields(value):
             raise Mistake(_unknown(address, here, name, value, part))
         value = getattr(value, name)
@@ -169,7 +171,9 @@ def _options(hint: Any) -> tuple[Any, ...]:
 def _say(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(repr(value) for value in typing.get_args(hint))
-    return getattr(hint, "__name__", None) or str(hint)
+    if hint is type(None):
+        return "None"
+    return str(hint) if typing.get_origin(hint) else getattr(hint, "__name__", str(hint))
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -156,4 +156,3 @@ def loss_of(learner: nn.Module, batch: Batch) -> torch.Tensor:
     """The loss as the loop takes it."""
     counts = learner.counts(batch)
     return sum(term.weight * term.sum / counts[name] for name, term in learner(batch).items())
-

@@ -96,7 +96,11 @@ def product(parts):
 def test_all_weightless_parts_combine(masking):
     recipe = tiny()
     homes = {f"model.attention.{name}": slot for name, slot in slots(MultiHead).items()}
-    homes |= {f"model.{name}": slot for name, slot in slots(Transformer).items() if name in ("position", "residual", "sharing")}
+    homes |= {
+        f"model.{name}": slot
+        for name, slot in slots(Transformer).items()
+        if name in ("position", "residual", "sharing")
+    }
     parts = {address: weightless(slot) or [get(recipe, address)] for address, slot in homes.items()}
     tried = 0
     for combined in product(parts | {"model.attention.masking": [masking]}):
@@ -155,7 +159,12 @@ def without_effect(recipe):
     """Parameters that cannot matter, each with the reason."""
     attention, exempt = recipe.model.attention, set()
     if type(attention.visibility).__name__ == "Window" and attention.visibility.width == 1:
-        exempt |= {"query.weight", "query.bias", "key.weight", "key.bias"}  # one key has all the weight, whatever its score
+        exempt |= {
+            "query.weight",
+            "query.bias",
+            "key.weight",
+            "key.bias",
+        }  # one key has all the weight, whatever its score
     if type(attention.score).__name__ == "ScaledDot" and type(recipe.model.position).__name__ != "Rotary":
         exempt.add("key.bias")  # it adds the same to all of a query's scores, which only some normalizers see
     return exempt
@@ -261,7 +270,9 @@ def test_the_transformer_is_gpt2():
         linear(block.feedforward_norm, layer.ln_2)
     linear(ours.final_norm, theirs.transformer.ln_f)
     ids = torch.randint(31, (3, 16))
-    torch.testing.assert_close(ours(ids, torch.arange(16)[None]).unflatten(0, (3, 16)), theirs(ids).logits, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        ours(ids, torch.arange(16)[None]).unflatten(0, (3, 16)), theirs(ids).logits, atol=1e-5, rtol=1e-5
+    )
     assert sum(p.numel() for p in ours.parameters()) == theirs.num_parameters()
 
 
@@ -315,7 +326,9 @@ def count(recipe, vocabulary):
 def test_study_ones_model_has_as_many_parameters_as_robertas():
     transformers = pytest.importorskip("transformers")
     recipe = Recipe(model=Transformer(layers=6, heads=12, width=768, **ROBERTA), length=512, objective=MaskedLM())
-    config = transformers.RobertaConfig(num_hidden_layers=6, vocab_size=52_032, max_position_embeddings=514, type_vocab_size=1)
+    config = transformers.RobertaConfig(
+        num_hidden_layers=6, vocab_size=52_032, max_position_embeddings=514, type_vocab_size=1
+    )
     with torch.device("meta"):
         theirs = transformers.RobertaForMaskedLM(config)
     assert count(recipe, 52_031) == theirs.num_parameters() == 83_529_024
@@ -439,7 +452,9 @@ def test_seeds_start_apart():
 
 
 def test_a_model_of_the_users_own_starts_from_the_seed():
-    recipe = tiny({"model": Custom(lambda size: nn.Sequential(nn.Embedding(size.vocabulary, 4), nn.Linear(4, size.vocabulary)))})
+    recipe = tiny(
+        {"model": Custom(lambda size: nn.Sequential(nn.Embedding(size.vocabulary, 4), nn.Linear(4, size.vocabulary)))}
+    )
     torch.manual_seed(99)
     one = starts(recipe, 3)
     torch.manual_seed(100)

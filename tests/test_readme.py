@@ -22,8 +22,8 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """Every h2h line of the README, comments cut off."""
-    lines = [line.split("  #")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+    """Every h2h line of the README, without its comment."""
+    lines = [shlex.join(shlex.split(line, comments=True)) for block in blocks("bash") for line in block.splitlines()]
     return [line for line in lines if line.startswith("h2h ")]
 
 
@@ -46,7 +46,7 @@ def h2h(line: str, folder: Path) -> subprocess.CompletedProcess:
     words = shlex.split(line)[1:]
     if words[0] == "run":
         # a schedule's warm-up shrinks with the steps, down to nothing
-        words += ["--steps", str(SHORT)]
+        words += ["--steps", str(SHORT), "--set", "held_out=500"]
     command = [sys.executable, "-c", "from headtohead.cli import main; main()", *words]
     environment = os.environ | {"COLUMNS": "100"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)

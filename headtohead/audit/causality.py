@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -27,11 +29,14 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
         torch.manual_seed(0)
         length = min(length, 32)
         moved, scale = perturb(logits, length, vocabulary)
-        slope = gradient(logits, first_table(double), length, vocabulary)
+        slope = gradient(logits, double, length, vocabulary)
         shift = prefix(logits, length, vocabulary)
     bound = TOLERANCE * (1 + scale)
     evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {bound:.1e})"
     evidence += f", gradient {'not taken' if slope is None else f'{slope:.1e}'}, prefix alone {shift:.1e}"
+    if not math.isfinite(moved):
+        sentence = "Its predictions are not all numbers, so nothing shows that they leave the future alone."
+        return Finding("A-CAUSAL", "fatal", when, "fail", evidence, sentence)
     if moved > bound or (slope is not None and slope > GRADIENT):
         return Finding(
             "A-CAUSAL", "fatal", when, "fail", evidence, "It sees the future: later tokens change earlier predictions."
@@ -44,7 +49,7 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
 
 def cuts(length: int) -> list[int]:
     """Where the future begins."""
-    return sorted({1, length // 4, length // 2, 3 * length // 4, length - 1} - {0})
+    return sorted({1, length // 4, length // 2, 3 * length // 4, length - 1} & set(range(1, length)))
 
 
 def perturb(logits: Logits, length: int, vocabulary: int) -> tuple[float, float]:
@@ -54,46 +59,53 @@ def perturb(logits: Logits, length: int, vocabulary: int) -> tuple[float, float]
         for _ in range(REPEATS):
             ids = torch.randint(vocabulary, (ROWS, length))
             before = logits(ids)
-            scale = max(scale, float(before.abs().max()))
+            scale = max(scale, float(before.nan_to_num(0.0, 0.0, 0.0).abs().max()))
             for cut in cuts(length):
                 other = ids.clone()
                 other[:, cut:] = (
                     ids[:, cut:] + torch.randint(1, max(vocabulary, 2), (ROWS, length - cut))
                 ) % vocabulary
-                moved = max(moved, float((logits(other) - before)[:, :cut].abs().max()))
+                moved = max(moved, gap(logits(other)[:, :cut], before[:, :cut]))
     return moved, scale
 
 
-def gradient(logits: Logits, table: nn.Module | None, length: int, vocabulary: int) -> float | None:
-    """The largest gradient of earlier logits, randomly weighted, at a later embedding, over the largest anywhere."""
-    if table is None:
-        return None
+def gradient(logits: Logits, tables: list[nn.Embedding], length: int, vocabulary: int) -> float | None:
+    """The largest gradient of earlier logits, randomly weighted, at a later embedding, over the largest anywhere.
+
+    None where no table looks the ids up as they are: then there is nothing to take a gradient at.
+    """
+    worst, taken = 0.0, False
+    for cut in cuts(length):
+        ids = torch.randint(vocabulary, (ROWS, length))
+        with _looked_up(tables, ids) as caught:
+            out = logits(ids)
+        if not caught or not out.requires_grad:
+            continue
+        (out[:, :cut] * torch.randn_like(out[:, :cut])).sum().backward()
+        taken, size = True, caught[0].grad
+        if size is None or float(size.abs().max()) == 0.0:
+            continue  # nothing flows at all, as at a gate that starts at zero
+        worst = max(worst, float(size[:, cut:].abs().max() / size.abs().max()))
+    return worst if taken else None
+
+
+@contextmanager
+def _looked_up(tables: list[nn.Embedding], ids: Tensor) -> Iterator[list[Tensor]]:
+    """The embeddings of `ids` as leaves, in the order of the look-ups; a table of positions is given other numbers."""
     caught: list[Tensor] = []
-    handle = table.register_forward_hook(lambda module, args, out: _catch(caught, out))
-    worst = 0.0
+
+    def catch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> Tensor:
+        if not torch.equal(given[0], ids):
+            return out
+        caught.append(out.detach().requires_grad_(True))
+        return caught[-1]
+
+    handles = [table.register_forward_hook(catch) for table in tables]
     try:
-        for cut in cuts(length):
-            caught.clear()
-            out = logits(torch.randint(vocabulary, (ROWS, length)))
-            (out[:, :cut] * torch.randn_like(out[:, :cut])).sum().backward()
-            size = caught[0].grad
-            if size is None or float(size.abs().max()) == 0.0:
-                continue  # nothing flows at all, as at a gate that starts at zero
-            worst = max(worst, float(size[:, cut:].abs().max() / size.abs().max()))
+        yield caught
     finally:
-        handle.remove()
-    return worst
-
-
-def _catch(caught: list[Tensor], out: Tensor) -> Tensor:
-    leaf = out.detach().requires_grad_(True)
-    caught.append(leaf)
-    return leaf
-
-
-def first_table(network: nn.Module) -> nn.Module | None:
-    """The module that looks tokens up: the first embedding table."""
-    return next((module for module in network.modules() if isinstance(module, nn.Embedding)), None)
+        for handle in handles:
+            handle.remove()
 
 
 def prefix(logits: Logits, length: int, vocabulary: int) -> float:
@@ -103,7 +115,7 @@ def prefix(logits: Logits, length: int, vocabulary: int) -> float:
         ids = torch.randint(vocabulary, (ROWS, length))
         full = logits(ids)
         for cut in cuts(length):
-            worst = max(worst, float((logits(ids[:, :cut])[:, -1] - full[:, cut - 1]).abs().max()))
+            worst = max(worst, gap(logits(ids[:, :cut])[:, -1], full[:, cut - 1]))
     return worst
 
 

@@ -27,6 +27,7 @@ from headtohead.train import Route, accumulate
 
 COMPILE_SECONDS = 25.0  # a first compilation of one arm on one thread, with an empty cache
 EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow core
+ELEMENTWISE_RATE = 1.0e9  # and of what is no matrix product
 
 
 def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
@@ -81,7 +82,8 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
             name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()
         },
         "training": {name: recipe.steps * recipe.batch * recipe.length for name, recipe in arms.items()},
-        "operations": {name: _operations(recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()},
+        "operations": {name: _operations(recipe, tokens[name], "flops") for name, recipe in arms.items()},
+        "elementwise": {name: _operations(recipe, tokens[name], "flops.elementwise") for name, recipe in arms.items()},
         "price": {key: value for key, value in describe(study.price).items() if key != "part"},
         "code": file_hash(loaded.path),
         "version": version("headtohead"),
@@ -132,9 +134,16 @@ def _text(tokens: Tokens) -> dict[str, Any]:
     }
 
 
-def _operations(recipe: Recipe, vocabulary: int) -> float:
-    figures = cost.operations(recipe, network_of(recipe, vocabulary), vocabulary)
-    return figures["flops"] * recipe.steps * recipe.batch * recipe.length
+def _operations(recipe: Recipe, tokens: Tokens, kind: str) -> float:
+    size = tokens.vocabulary.size
+    figures = cost.operations(recipe, network_of(recipe, size), size)
+    return figures[kind] * recipe.steps * recipe.batch * recipe.length
+
+
+def expected_seconds(plan: dict[str, Any], arm: str, threads: int) -> float:
+    """Training time of one of an arm's runs, eager and in float32, on slow cores."""
+    elementwise = plan["elementwise"][arm]
+    return ((plan["operations"][arm] - elementwise) / EAGER_RATE + elementwise / ELEMENTWISE_RATE) / threads
 
 
 def shared_start(baseline: Recipe, recipe: Recipe, vocabulary: int) -> dict[str, int]:
@@ -218,7 +227,7 @@ def choose_route(plan: dict[str, Any], jobs: int) -> tuple[Route, str]:
     threads = max(1, cores // jobs)
     if missing is not None:
         return Route("cpu", threads), missing
-    eager = sum(plan["operations"].values()) * len(plan["seeds"]) / (EAGER_RATE * threads)
+    eager = sum(expected_seconds(plan, arm, threads) for arm in plan["arms"]) * len(plan["seeds"])
     if eager / 2 < COMPILE_SECONDS * len(plan["arms"]):
         return Route("cpu", threads), "too short for compiling to pay back"
     fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headtohead.launch.folder import EAGER_RATE, choose_route, jobs_here
+from headtohead.launch.folder import choose_route, expected_seconds, jobs_here
 from headtohead.study import Study, network_of
 
 
@@ -13,14 +13,14 @@ def preview(plan: dict[str, Any], study: Study) -> dict[str, Any]:
     jobs = jobs_here()
     route, why = choose_route(plan, jobs)
     # compiled bfloat16 was measured at about two and a half times the eager rate
-    rate = EAGER_RATE * route.threads * (2.5 if route.compiled else 1.0)
+    gain = 2.5 if route.compiled else 1.0
     arms = {
         name: {
             "changed": plan["changed"].get(name, {}),
             **plan["shared"][name],
             "operations": plan["operations"][name],
             "tokens": plan["training"][name],
-            "seconds": plan["operations"][name] / rate,
+            "seconds": expected_seconds(plan, name, route.threads) / gain,
         }
         for name in plan["arms"]
     }

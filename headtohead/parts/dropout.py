@@ -56,14 +56,16 @@ def _shift(x: Tensor, bits: int) -> Tensor:
     return (x >> bits) & ((1 << (32 - bits)) - 1)
 
 
-# two odd multipliers of the "lowbias32" family, as signed numbers
-_FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+# The three odd multipliers of the "triple32" finalizer, as signed numbers. With the two of "lowbias32" neighbours at a
+# distance of 96 or 768 were correlated by .002, ten standard errors over thirty million pairs.
+_FIRST, _SECOND, _THIRD = 0xED5AD4BB - (1 << 32), 0xAC4C1B51 - (1 << 32), 0x31848BAB
 
 
 def _mix(x: Tensor, added: Tensor | int) -> Tensor:
-    x = (x ^ _shift(x, 16)) * _FIRST + added
-    x = (x ^ _shift(x, 15)) * _SECOND
-    return x ^ _shift(x, 16)
+    x = (x ^ _shift(x, 17)) * _FIRST + added
+    x = (x ^ _shift(x, 11)) * _SECOND
+    x = (x ^ _shift(x, 15)) * _THIRD
+    return x ^ _shift(x, 14)
 
 
 def place(keys: Tensor, where: Site) -> Tensor:
@@ -79,7 +81,8 @@ def keep(keys: Tensor, shape: torch.Size | tuple[int, ...], rate: float) -> Tens
         count *= n
     index = torch.arange(count, dtype=torch.int32, device=keys.device)
     hashed = _mix(index ^ keys[:, :1], keys[:, 1:])
-    return (hashed >= round(rate * 2**32) - 2**31).view(-1, *shape)
+    dropped = min(round(rate * 2**32), 2**32 - 1)  # of 2³² values; all of them would not fit the comparison
+    return (hashed >= dropped - 2**31).view(-1, *shape)
 
 
 def drop(x: Tensor, keys: Tensor | None, where: Site, rate: float) -> Tensor:

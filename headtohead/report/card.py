@@ -162,7 +162,7 @@ def _audits(found: list[dict[str, Any]], whose: str = "") -> list[str]:
     """How many passed, failed and were skipped; of the baseline only what failed. Each failed one with its evidence."""
     failed = [audit for audit in found if audit["result"] == "fail"]
     told = [
-        f"{audit['id']}{whose} failed ({audit['severity']}, {seeds_of(audit)}): {audit['sentence']} {audit['evidence']}"
+        f"{audit['id']}{whose} failed ({audit['severity']}, {seeds_of(audit)}): {audit['sentence']} ({audit['evidence']})"
         for audit in failed
     ]
     if whose:

@@ -103,9 +103,11 @@ def _audits(folder: Folder) -> Section:
     rows.sort(key=lambda row: order.index(row[4]))
     if not rows:
         return Section("Audits", [Text("No audit is on record.", "warning")])
+    failed = list(dict.fromkeys(f"{row[1]} of {row[0]}" for row in rows if row[4] == "fail"))
+    told = [Text(f"Failed: {', '.join(failed)}.", "warning")] if failed else [Text("None failed.")]
     columns = ["arm", "audit", "when", "severity", "result", "finding", "evidence", "seeds"]
     caption = "A failed audit of severity fatal makes a comparison INVALID. Evidence is that of the first seed."
-    return Section("Audits", [Table(caption, columns, rows, frozenset(range(8)))])
+    return Section("Audits", [*told, Table(caption, columns, rows, frozenset(range(8)))])
 
 
 def _audit(key: tuple[str, ...], found: list[Any]) -> list[str]:
@@ -188,6 +190,8 @@ def _steps(folder: Folder) -> list[tuple[str, str]]:
     level, inner = (f"{100 * (1 - share * verdict['alpha']):g} %" for share in (1, 2))
     margin = f"±{numbers.significant(verdict['margin'])}{card.unit(verdict['primary'])}"
     said = "stated by the study" if stated else "a convention, as the study states none"
+    if verdict["baseline"]["mean"]:
+        said += f" ({100 * verdict['margin'] / abs(verdict['baseline']['mean']):.2g} % of the baseline's mean)"
     several = numbers.plural(len(verdict["arms"]), "challenger")
     return [
         ("difference", "d = challenger − baseline for each seed, which sets start, data, masks and dropout of both"),

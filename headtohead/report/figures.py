@@ -55,21 +55,30 @@ def _whole(spec: Spec) -> Spec:
     """A specification with what all figures have in common."""
     axis = {
         "labelColor": FAINT, "titleColor": INK, "domainColor": FAINT, "tickColor": FAINT, "gridColor": GRID,
-        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 170, "titlePadding": 8,
-        "labelFlush": False,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
+        "labelFlush": False, "labelExpr": _shortened(26),
     }  # fmt: skip
-    legend = {"labelColor": INK, "labelFontSize": 12, "title": None, "orient": "top", "labelLimit": 200, "columns": 2}
+    legend = {"labelColor": INK, "labelFontSize": 12, "title": None, "orient": "top", "labelLimit": 0, "columns": 2}
     header = {"labelColor": INK, "labelFontSize": 12, "title": None, "labelPadding": 4}
+    header |= {"labelExpr": _shortened(18), "labelLimit": 0}
     config = {
         "aria": False,  # the page gives the whole figure one description
         "background": None,
-        "font": "sans-serif",
+        "font": "Arial, Helvetica, sans-serif",  # the widths that the layout is measured with
         "view": {"stroke": None},
         "axis": axis,
-        "legend": legend | {"symbolStrokeWidth": 2.5, "symbolSize": 300, "symbolOpacity": 1},
+        "legend": legend
+        | {"symbolStrokeWidth": 2.5, "symbolSize": 300, "symbolOpacity": 1, "labelExpr": _shortened(22)},
         "header": header,
     }
     return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec, "config": config}
+
+
+def _shortened(most: int) -> str:
+    """Vega's expression for a label without its middle where it is too long: both ends tell arms apart."""
+    front, back = most // 2, most - most // 2 - 1
+    cut = f"substring(datum.label, 0, {front}) + '…' + slice(datum.label, -{back})"
+    return f"length(datum.label) > {most} ? {cut} : datum.label"
 
 
 # ---- differences ---------------------------------------------------------------------------------------------------
@@ -100,7 +109,7 @@ def overview(found: Sequence[Difference], axis: Axis) -> Spec:
     for each in found:
         rows += [{"row": each.name, "value": value, "seed": True, "tone": each.tone} for value in each.seeds.values()]
         rows.append({"row": each.name, "value": each.effect, "seed": False, "tone": each.tone} | _ends(each.interval))
-    far = _reach(rows) > FAR * axis.margin
+    far = 0 < FAR * axis.margin < _reach(rows)
     return _whole(_panel(rows, [each.name for each in found], axis._replace(squeezed=far), None))
 
 
@@ -145,7 +154,7 @@ def _across(axis: Axis, reach: float) -> Row:
     ends = "←  better  ·  worse  →" if axis.better == "lower" else "←  worse  ·  better  →"
     shape: Row = {"title": [axis.title, ends], "grid": True, "tickCount": 5, "labelOverlap": True}
     if not axis.squeezed:
-        return {"field": "value", "type": "quantitative", "axis": shape, "scale": {"zero": True}}
+        return {"field": "value", "type": "quantitative", "axis": shape, "scale": {"zero": True, "padding": 6}}
     shape["title"] = [axis.title, "(logarithmic beyond the margin)", ends]
     shape |= _decades(axis.margin, reach)
     return {
@@ -221,7 +230,7 @@ def _lines(rows: Sequence[Row], title: str, thin: bool, kinds: Mapping[str, tupl
     dashes = {"domain": names, "range": [list(dash) for _, dash in kinds.values()]}
     hidden = {"legend": None} if alone else {}
     titles: tuple[str | None, str | None] = (None, None) if alone else ("step", title)
-    axis = {"tickCount": 3 if alone else 6, "grid": True, "labelOverlap": True, "domain": False}
+    axis = {"tickCount": 3 if alone else 6, "grid": True, "labelOverlap": True, "labelFlush": alone, "domain": False}
     encoding: dict[str, Any] = {
         "x": {"field": "step", "type": "quantitative", "axis": axis | {"title": titles[0]}},
         "y": {"field": "loss", "type": "quantitative", "scale": {"zero": False}, "axis": axis | {"title": titles[1]}},
@@ -252,11 +261,11 @@ def averaged(losses: Losses, stretch: int) -> dict[int, float]:
 
 
 def mean_of(seeds: Sequence[Losses]) -> dict[int, float]:
-    """The mean over seeds, at the steps that all of them reached."""
-    if not seeds:
-        return {}
-    steps = sorted(set.intersection(*(set(losses) for losses in seeds)))
-    return {step: math.fsum(losses[step] for losses in seeds) / len(seeds) for step in steps}
+    """The mean over the seeds that went on to the last step: a run that failed would break the line where it ends."""
+    last = max((max(losses, default=-1) for losses in seeds), default=-1)
+    whole = [losses for losses in seeds if last in losses]
+    steps = sorted(set.intersection(*(set(losses) for losses in whole))) if whole else []
+    return {step: math.fsum(losses[step] for losses in whole) / len(whole) for step in steps}
 
 
 def svg(spec: Spec) -> str:

@@ -71,5 +71,5 @@ CLAIMS = {
 
 
 def explain(qualifier: str) -> str:
-    """A qualifier with its meaning, where it is a label; an audit's id stands for itself."""
-    return f"{qualifier}: {LABELS[qualifier]}" if qualifier in LABELS else qualifier
+    """A qualifier with its meaning. One that is no label is the id of an audit that refused the comparison."""
+    return f"{qualifier}: {LABELS.get(qualifier, 'a failed audit, told below')}"

@@ -45,7 +45,8 @@ def _block(block: Block) -> str:
     if isinstance(block, Text):
         return f"**{_plain(block.text)}**" if block.tone else _paragraph(block.text)
     if isinstance(block, Code):
-        return f"```\n{block.text}\n```"
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
+        return f"{fence}\n{block.text}\n{fence}"
     if isinstance(block, Figure):
         return f"*{_plain(block.alternative)}*"
     if isinstance(block, Facts):

@@ -9,7 +9,7 @@ from typing import Any
 
 from headtohead.report import card, numbers
 from headtohead.report.document import Block, Facts, Figure, Section, Table, Text
-from headtohead.report.figures import APART, curves, stretch_of
+from headtohead.report.figures import APART, curves, mean_of, stretch_of
 from headtohead.report.folder import Folder, is_number, mean
 from headtohead.report.glossary import MEASURES
 from headtohead.report.numbers import Scale
@@ -36,7 +36,7 @@ def _curves(folder: Folder) -> Section:
         return Section("Training", [Text("No run has a log of its steps.")])
     baseline, stretch = folder.study["baseline"], stretch_of(losses)
     caption = "Loss of the training batches, with the recipe's dropout: it shows whether training was steady, no more. "
-    caption += "Thin lines are seeds, bold ones their mean."
+    caption += "Thin lines are seeds, bold ones their mean, without runs that failed."
     if len(losses) > APART:
         caption += f" Each challenger stands beside the mean of {baseline} (grey)."
     if stretch > 1:
@@ -48,11 +48,11 @@ def _curves(folder: Folder) -> Section:
 
 
 def _from_to(seeds: list[dict[int, float]]) -> str:
-    """Where the curves begin and end."""
-    some = [losses for losses in seeds if losses]
-    first, last = (mean([losses[pick(losses)] for losses in some]) for pick in (min, max))
-    steps = min(map(min, some)), max(map(max, some))
-    return f"from {numbers.significant(first)} at step {steps[0]} to {numbers.significant(last)} at step {steps[1]}"
+    """Where the mean curve begins and ends."""
+    steps = mean_of(seeds)
+    first, last = min(steps), max(steps)
+    ends = numbers.significant(steps[first]), numbers.significant(steps[last])
+    return f"from {ends[0]} at step {first} to {ends[1]} at step {last}"
 
 
 def _learnt(folder: Folder) -> Section:
@@ -111,7 +111,7 @@ def _measures(folder: Folder) -> Section:
     if same:
         constant = [[name, numbers.exact(runs[0][name]), *_meaning(name, folder)] for name in same]
         columns = ["measure", "value", "unit", "meaning"]
-        blocks.append(Table("The same in every run", columns, constant, frozenset({0, 2, 3})))
+        blocks.append(Table("The same in every run", columns, constant, frozenset(range(4))))
     return Section("Measures", blocks or [Text("No run left measures.")])
 
 
@@ -157,7 +157,7 @@ def _costs(folder: Folder) -> Section:
     source = ", ".join(part for part in (price.get("source"), price.get("date")) if part)
     told: list[card.Fact] = []
     if rate is not None:
-        told = [("price", [f"{numbers.dollars(rate)} an hour of one device" + (f" ({source})" if source else "")])]
+        told = [("price", [f"${rate:g} an hour of one device" + (f" ({source})" if source else "")])]
     told += [(label, [_spent(price[key])]) for label, key in (("all runs", "spent"), ("of which failed", "failed"))]
     told += [
         (f"{name} to {verdict['baseline']['name']}", [card.match(entry)]) for name, entry in verdict["arms"].items()

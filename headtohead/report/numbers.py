@@ -20,8 +20,13 @@ class Scale(NamedTuple):
 
 
 def place_of(size: float, digits: int = 2) -> int:
-    """The power of ten at which the last of these digits of `size` stands: .0035 -> -4."""
-    return math.floor(math.log10(size)) - digits + 1
+    """The power of ten at which the last of these digits of `size` stands: .0035 -> -4, and .00996 -> -3."""
+    return _power_of(size, digits) - digits + 1
+
+
+def _power_of(size: float, digits: int) -> int:
+    """The power of ten at which the first digit stands, once `size` is rounded to so many digits: 99.96 is 100."""
+    return int(f"{size:.{digits - 1}e}".partition("e")[2])
 
 
 def half_width(interval: Sequence[float] | None) -> float | None:
@@ -73,7 +78,7 @@ def significant(value: float | None, digits: int = 3) -> str:
     if value == 0:
         return "0"
     place = place_of(abs(value), digits)
-    power = math.floor(math.log10(abs(value)))
+    power = _power_of(abs(value), digits)
     if -FIXED < power < 6:
         return written(value, Scale(0, -place))
     return written(value, Scale(power, power - place))

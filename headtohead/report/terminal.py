@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headtohead.report import numbers
-from headtohead.report.card import best_first, effect_scale, facts, interval, unit
+from headtohead.report.card import Fact, best_first, effect_scale, facts, interval, unit
 from headtohead.report.glossary import VERDICTS
 
 COLOURS = {"good": "32", "bad": "31", "refused": "1;31", "same": "36", "open": "33"}
@@ -22,12 +22,23 @@ def verdict_table(verdict: Mapping[str, Any]) -> str:
     from headtohead.verdict.sentence import sentence  # loads scipy, which nothing else here needs
 
     width, challengers = _width(), verdict["arms"]
+    cards = {name: facts(name, verdict) for name in challengers}
     blocks = [_head(verdict, width)]
     if len(challengers) > 1:
         blocks.append(_compact(verdict, width))
-    blocks += [_block(name, verdict, width) for name in challengers]
+    common = _common(list(cards.values()))
+    blocks += [
+        _block(name, verdict, [fact for fact in told if fact not in common], width) for name, told in cards.items()
+    ]
+    if common:
+        blocks.append("\n".join(["all challengers", *(_fact(label, lines, width) for label, lines in common)]))
     quotable = [_wrapped(sentence(name, entry, verdict), width, "  ") for name, entry in challengers.items()]
     return "\n\n".join([*blocks, "\n".join(["to quote:", *quotable])])
+
+
+def _common(cards: list[list[Fact]]) -> list[Fact]:
+    """What is the same of all of several challengers, and so is told once."""
+    return [fact for fact in cards[0] if all(fact in card for card in cards)] if len(cards) > 1 else []
 
 
 def _width() -> int:
@@ -66,13 +77,14 @@ def _head(verdict: Mapping[str, Any], width: int) -> str:
 
 def _compact(verdict: Mapping[str, Any], width: int) -> str:
     """A line for each challenger, best first."""
-    rows = [("verdict", "challenger", "effect", "interval", "won", "p adj.")]
+    level = f"{100 * (1 - verdict['alpha']):g} % interval"
+    rows = [("verdict", "challenger", "effect", level, "won", "p adj.")]
     names = best_first(verdict)
     for name in names:
         entry = verdict["arms"][name]
         effect = numbers.NOTHING if entry["effect"] is None else numbers.signed(entry["effect"], effect_scale(entry))
         won, p = f"{entry['won']}/{entry['seeds']}", numbers.probability(entry["p_adjusted"])
-        rows.append((entry["verdict"], name, effect, interval(entry), won, p))
+        rows.append((entry["verdict"], name, effect, interval(entry) or numbers.NOTHING, won, p))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     widths[1] = max(len("challenger"), min(widths[1], width - sum(widths) + widths[1] - 2 * 5))
     lines = [_line(row, widths) for row in rows]
@@ -95,13 +107,13 @@ def _shortened(text: str, width: int) -> str:
     return f"{text[:front]}…{text[len(text) - (width - front - 1) :]}"
 
 
-def _block(name: str, verdict: Mapping[str, Any], width: int) -> str:
-    """A challenger: the word, its labels, and the report card."""
+def _block(name: str, verdict: Mapping[str, Any], told: list[Fact], width: int) -> str:
+    """A challenger: the word, its labels, and what its report card says of it alone."""
     entry = verdict["arms"][name]
     labels = f" ({', '.join(entry['qualifiers'])})" if entry["qualifiers"] else ""
-    head = _wrapped(f"{entry['verdict']}  {name}{labels}", width, "  ", first="")
+    head = _wrapped(f"{entry['verdict']} {name}{labels}", width, "  ", first="")
     head = _painted(entry["verdict"], entry["verdict"]) + head[len(entry["verdict"]) :]
-    return "\n".join([head, *(_fact(label, lines, width) for label, lines in facts(name, verdict))])
+    return "\n".join([head, *(_fact(label, lines, width) for label, lines in told)])
 
 
 def _fact(label: str, lines: list[str], width: int) -> str:
