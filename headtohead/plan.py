@@ -6,9 +6,11 @@ import ast
 import dataclasses
 import difflib
 import importlib
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 from headtohead.catalogue import parts
 from headtohead.request import Options, file_hash, is_builtin
 from headtohead.spec import Mistake, Part, at, describe, diff, load
-from headtohead.study import Recipe, Study, validate
+from headtohead.study import Recipe, Study, check_arms, validate
 
 
 class Loaded(NamedTuple):
@@ -36,9 +38,8 @@ def load_study(path: Path) -> Loaded:
     module = _execute(path, f"headtohead.studies.{path.stem}" if builtin else "study")
     study = getattr(module, "study", None)
     if not isinstance(study, Study):
-        raise Mistake(
-            f"{path} must end in `study = Study(...)`, found {'nothing of that name' if study is None else study!r}"
-        )
+        found = "nothing of that name" if study is None else repr(study)
+        raise Mistake(f"{path} must end in `study = Study(...)`, found {found}")
     return Loaded(path.stem, (module.__doc__ or "").strip(), study, path, builtin, module)
 
 
@@ -49,28 +50,38 @@ def _execute(path: Path, name: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module  # the types of its parts' fields are looked up here
     try:
-        exec(
-            compile(path.read_bytes(), str(path), "exec"), module.__dict__
-        )  # as import does, but leaves no cache beside it
+        # as import does, but leaves no cache beside it
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except SyntaxError as error:
-        raise Mistake(f"{path}:{error.lineno}: {error.msg}") from None
-    except Exception as error:
+        raise Mistake(f"{error.filename or path}:{error.lineno or 1}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         place = f"{path}:{lines[-1]}" if lines else str(path)
         kind = "" if isinstance(error, Mistake) else f"{type(error).__name__}: "
-        raise Mistake(f"{place}: {kind}{' '.join(str(error).split())}") from None
+        raise Mistake(f"{place}: {kind}{' '.join(str(error).split())}{_nearest(error)}") from None
     return module
+
+
+def _nearest(error: BaseException) -> str:
+    """Where the package was asked for a name it does not have: the one that was meant."""
+    wrong = re.match(r"(?:cannot import name|module 'headtohead' has no attribute) '(\w+)'", str(error))
+    near = difflib.get_close_matches(wrong[1], dir(sys.modules["headtohead"]), n=1, cutoff=0.0) if wrong else []
+    return f"; did you mean {near[0]!r}?" if near and "'headtohead'" in str(error) else ""
 
 
 def with_options(loaded: Loaded, options: Options) -> Study:
     """The study as asked for on the command line, refused where it cannot run."""
     study = loaded.study
+    with _told_where(loaded, study):
+        check_arms(study)
     if options.size == "paper":
         if not isinstance(study.paper, Study):
             raise Mistake(
                 f"study {loaded.name} has no paper size; give it Study(..., paper=Study(...)) or leave out --size"
             )
         study = study.paper
+        with _told_where(loaded, study):
+            check_arms(study)
     if options.seeds is not None:
         study = dataclasses.replace(study, seeds=options.seeds)
     if options.against_itself:
@@ -82,8 +93,27 @@ def with_options(loaded: Loaded, options: Options) -> Study:
         study = _every_arm(study, lambda recipe: recipe.rescaled(steps))
     for address, text in options.settings:
         study = _with_setting(study, address, parse_value(text, loaded.module))
-    validate(study)
+    with _told_where(loaded, study):
+        validate(study)
     return study
+
+
+@contextmanager
+def _told_where(loaded: Loaded, study: Study) -> Iterator[None]:
+    """A mistake in a study as its file has it is told with the file's line; one that an option brought is not."""
+    try:
+        yield
+    except Mistake as mistake:
+        as_written = study is loaded.study or study is loaded.study.paper
+        raise Mistake(f"{_place(loaded.path)}: {mistake}" if as_written else str(mistake)) from None
+
+
+def _place(path: Path) -> str:
+    """The line of a file in which its study is made."""
+    body = ast.parse(path.read_bytes()).body
+    targets = [(node.lineno, target) for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    lines = [line for line, target in targets if isinstance(target, ast.Name) and target.id == "study"]
+    return f"{path}:{lines[-1]}" if lines else str(path)
 
 
 def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, Recipe]:
@@ -127,30 +157,41 @@ def parse_value(text: str, module: ModuleType | None = None) -> Any:
     """A literal such as 3 or "exact", or a part such as SoftmaxN(n=2); nothing is evaluated but that."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # of a null byte
         return text
-    return text if isinstance(tree, ast.Name) else _value(tree, text, module)
+    if not isinstance(tree, ast.Name):
+        return _value(tree, text, module)
+    return _class(tree.id, module) or text  # a class, so that what is missing is told: its brackets
 
 
-def _class(name: str, module: ModuleType | None) -> Any:
+def _class(name: str, module: ModuleType | None) -> type[Part] | None:
     """A part's class: the study's own, or one of the package's."""
     own = getattr(module, name, None)
-    return getattr(importlib.import_module(parts()[name].module), name) if own is None and name in parts() else own
+    if own is None and name in parts():
+        own = getattr(importlib.import_module(parts()[name].module), name)
+    return own if isinstance(own, type) and issubclass(own, Part) else None
 
 
 def _value(node: Any, text: str, module: ModuleType | None) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        cls = _class(node.func.id, module)
-        if isinstance(cls, type) and issubclass(cls, Part):
-            known = {field.name for field in dataclasses.fields(cls)}
-            given = {word.arg: _value(word.value, text, module) for word in node.keywords if word.arg}
-            for name in given.keys() - known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise Mistake(f"{cls.__name__} has no field {name!r}{hint}")
-            return cls(**given)
-        raise Mistake(f"{text!r}: there is no part {node.func.id!r}; `h2h list parts` has them all")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return _part(node, node.func.id, text, module)
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         raise Mistake(f"{text!r} is neither a plain value nor a part such as SoftmaxN(n=2)") from None
+
+
+def _part(node: ast.Call, name: str, text: str, module: ModuleType | None) -> Part:
+    cls = _class(name, module)
+    if cls is None:
+        near = difflib.get_close_matches(name, parts(), n=1, cutoff=0.0)[0]
+        raise Mistake(f"{text!r}: there is no part {name!r}; did you mean {near!r}? (`h2h list parts` has them all)")
+    given = {word.arg: _value(word.value, text, module) for word in node.keywords if word.arg}
+    known = dataclasses.fields(cls)
+    if node.args or len(given) < len(node.keywords):
+        fields = ", ".join(f"{field.name}=…" for field in known)
+        raise Mistake(f"{text!r}: name the fields, as in {name}({fields})")
+    for field in known:
+        if field.default is dataclasses.MISSING and field.name not in given:
+            raise Mistake(f"{text!r}: {name} needs {field.name!r}; write {name}({field.name}=…)")
+    return cls(**given)

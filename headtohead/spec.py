@@ -58,7 +58,7 @@ class Part:
         del cls.__setattr__, cls.__delattr__
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
-        known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        known = [f.name for f in dataclasses.fields(cls)]
         for name in [name for name in named if name not in known]:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             hint = f"did you mean {near[0]!r}?" if near else "it has none"
@@ -80,7 +80,7 @@ def _refuse_change(self: Part, name: str, *value: object) -> None:
 
 # A frozen dataclass guards only its own fields; with these Part guards those of every subclass.
 dataclasses.dataclass(frozen=True)(Part)
-Part.__setattr__ = Part.__delattr__ = _refuse_change  # type: ignore[method-assign]
+Part.__setattr__ = Part.__delattr__ = _refuse_change  # type: ignore[method-assign, assignment]
 
 P = TypeVar("P", bound=Part)
 

@@ -120,24 +120,33 @@ class Study(Part):
         return {"baseline": self.baseline, **self.challengers}
 
 
-def validate(study: Study) -> None:
-    """Refuse what cannot be run, in one line that names the arm and the address."""
-    if study.seeds < 1:
-        raise Mistake(f"seeds = {study.seeds}: a study needs at least 1 seed, and 3 for a verdict; use --seeds 3")
-    if not study.challengers:
-        raise Mistake(
-            "the study has no challengers; add one, e.g. challengers={'deeper': at(baseline, {'model.layers': 8})}"
-        )
+def check_arms(study: Study) -> None:
+    """Refuse a study whose arms are not recipes with names of their own."""
     check(study)
-    for name, recipe in study.arms().items():
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or (
-            name == "baseline" and recipe is not study.baseline
-        ):
+    for name, recipe in study.challengers.items():
+        named = isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name)
+        if not named or name == "baseline":
             raise Mistake(
                 f"{name!r} cannot name a challenger; use letters, digits, '.', '_' or '-', and not 'baseline'"
             )
         if not isinstance(recipe, Recipe):
             raise Mistake(f"challenger {name!r} must be a Recipe, e.g. at(baseline, {{...}}), got {recipe!r}")
+
+
+def validate(study: Study) -> None:
+    """Refuse what cannot be run, in one line that names the arm and the address."""
+    check_arms(study)
+    if not study.challengers:
+        raise Mistake(
+            "the study has no challengers; add one, e.g. challengers={'deeper': at(baseline, {'model.layers': 8})}"
+        )
+    if study.seeds < 1:
+        raise Mistake(f"seeds = {study.seeds}: a study needs at least 1 seed, and 3 for a verdict; use --seeds 3")
+    if not 0 < study.alpha < 1:
+        raise Mistake(f"alpha = {study.alpha} must lie between 0 and 1, and is usually .05")
+    if study.margin is not None and study.margin <= 0:
+        raise Mistake(f"margin = {study.margin} settles nothing; state a number above 0")
+    for name, recipe in study.arms().items():
         try:
             check(recipe)
             refuse(recipe)

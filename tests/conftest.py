@@ -1,9 +1,14 @@
-"""What every test has around it: texts are prepared in a temporary place, never in the user's cache."""
+"""What every test has around it: one thread, and texts prepared in a temporary place, never in the user's cache."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Small matrices on many threads are slower than on one, ten times so where the machine has other work. Set before torch
+# is imported, here and in every process that a test starts.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,7 +25,9 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of about 12 kB: sentences of thirty words, drawn from a fixed seed."""
     import numpy as np
 
-    words = "the a cat dog old new house river runs sees finds and or but not in on by with from red blue one two day night"
+    words = (
+        "the a cat dog old new house river runs sees finds and or but not in on by with from red blue one two day night"
+    )
     draw = np.random.default_rng(7)
     lines = [" ".join(draw.choice(words.split(), size=draw.integers(3, 9))) for _ in range(400)]
     path = tmp_path_factory.mktemp("prose") / "prose.txt"

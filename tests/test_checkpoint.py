@@ -87,7 +87,10 @@ def check_taken_up(recipe, path):
     assert again == losses and len(set(losses)) == 10
     ours, theirs = network_tensors(learner), network_tensors(straight)
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
-    kept, wanted = ({(name, kind): value for name, kind, value in state(*pair)} for pair in ((others, learner), (optimizers, straight)))
+    kept, wanted = (
+        {(name, kind): value for name, kind, value in state(*pair)}
+        for pair in ((others, learner), (optimizers, straight))
+    )
     assert kept.keys() == wanted.keys()
     for key, value in kept.items():
         assert torch.equal(value, wanted[key]) and value.dtype == wanted[key].dtype, key
@@ -192,7 +195,7 @@ def test_nothing_in_the_file_is_code(checkpoint):
     raw = checkpoint.read_bytes()
     header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
     assert json.loads(header.pop("__metadata__")["progress"]) == {"steps": 1}
-    learner, optimizers = fresh(tiny())
+    learner, _ = fresh(tiny())
     names = {f"network/{name}" for name in network_tensors(learner)}
     assert names < header.keys() and {name.partition("/")[0] for name in header} == {"network", "optimizer"}
     assert len(header) == len(names) + 3 * len(list(learner.parameters()))  # AdamW: two moments and a count each

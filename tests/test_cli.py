@@ -94,7 +94,14 @@ def test_an_empty_text(place: Path, monkeypatch, capsys):
 def test_lists_and_help_need_no_torch():
     script = "import sys; from headtohead.cli import app\nfor words in {0}:\n    app(words, standalone_mode=False)\n"
     script += "assert not {{'torch', 'numpy'}} & set(sys.modules), set(sys.modules)"
-    calls = [["list"], ["list", "parts"], ["list", "texts"], ["list", "studies", "softmax_one"], ["--help"], ["run", "--help"]]
+    calls = [
+        ["list"],
+        ["list", "parts"],
+        ["list", "texts"],
+        ["list", "studies", "softmax_one"],
+        ["--help"],
+        ["run", "--help"],
+    ]
     done = subprocess.run([sys.executable, "-c", script.format(calls)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "softmax_one" in done.stdout and "ZeroThenRenormalize" in done.stdout
@@ -106,7 +113,11 @@ def test_every_slot_and_variant_is_listed(monkeypatch, capsys):
 
     _, out, _ = call(monkeypatch, capsys, "list", "parts", "--json")
     names = {entry["name"] for entry in json.loads(out)}
-    written = {name for name, cls in vars(normalizer).items() if isinstance(cls, type) and issubclass(cls, normalizer.Normalizer)}
+    written = {
+        name
+        for name, cls in vars(normalizer).items()
+        if isinstance(cls, type) and issubclass(cls, normalizer.Normalizer)
+    }
     assert written - {"Normalizer"} <= names
     assert parts()["SoftmaxN"].fields == {"n": "float = 1.0"}
     assert parts()["Gelu"].slot == "Feedforward" and set(parts()["Gelu"].fields) == {"ratio", "bias", "approximation"}

@@ -94,7 +94,9 @@ def done(tmp_path_factory: pytest.TempPathFactory, prose: Path) -> Path:
 
 def test_a_finished_study_has_the_files_that_stay_put(done: Path):
     top = "study.json study.py study.lock route.json verdict.json report.html report.md"
-    run = "recipe.json environment.json status.json steps.jsonl model.safetensors measures.json audits.json documents.npz"
+    run = (
+        "recipe.json environment.json status.json steps.jsonl model.safetensors measures.json audits.json documents.npz"
+    )
     assert all((done / name).is_file() for name in top.split())
     for arm in ("baseline", "softmax1", "deep"):
         for seed in (0, 1):
@@ -140,7 +142,9 @@ def _stop_at(run, steps: int) -> None:
         if len(lines) == steps:
             break
     (run.folder / "steps.jsonl").write_text("".join(lines) + "{a torn line")
-    save_checkpoint(run.folder / "checkpoint.safetensors", run.learner, run.optimizers, {"steps": steps, "seconds": 1.0})
+    save_checkpoint(
+        run.folder / "checkpoint.safetensors", run.learner, run.optimizers, {"steps": steps, "seconds": 1.0}
+    )
 
 
 def test_the_second_call_has_nothing_to_do_and_needs_no_torch(done: Path):
@@ -211,7 +215,9 @@ def test_a_diverged_run_is_an_outcome(done: Path, tmp_path: Path):
     assert ended.returncode == 1, ended.stderr
     status = json.loads((tmp_path / "arms/baseline/seed0/status.json").read_text())
     assert status["state"] == "failed" and "step" in status["reason"]
-    assert {arm["verdict"] for arm in json.loads((tmp_path / "verdict.json").read_text())["arms"].values()} == {"UNSTABLE"}
+    assert {arm["verdict"] for arm in json.loads((tmp_path / "verdict.json").read_text())["arms"].values()} == {
+        "UNSTABLE"
+    }
     assert h2h(*arguments).returncode == 1
 
 

@@ -9,7 +9,7 @@ import torch
 from small import VOCABULARY, batch_of, loss_of, network, rows, tiny
 from torch import nn
 
-from headtohead import Custom, Dropout, Everyone, File, MaskedLM, Muon, MultiHead, Recipe, Transformer, Words, at
+from headtohead import Custom, Dropout, Everyone, File, MaskedLM, MultiHead, Muon, Recipe, Transformer, Words, at
 from headtohead.objectives import cut
 from headtohead.parts.dropout import row_keys
 from headtohead.run import batches
@@ -133,7 +133,9 @@ def test_pieces_score_what_the_whole_scores(objective):
     batch = eight_rows(recipe)
     parts = cut(batch, 4)
     assert torch.equal(torch.cat([part.ids for part in parts]), batch.ids)
-    assert torch.equal(torch.cat([part.target for part in parts]), batch.target[(batch.weight > 0) | (batch.scored is None)])
+    assert torch.equal(
+        torch.cat([part.target for part in parts]), batch.target[(batch.weight > 0) | (batch.scored is None)]
+    )
     assert sum(part.weight.sum() for part in parts) == batch.weight.sum()
     assert torch.equal(torch.cat([part.keys for part in parts]), batch.keys)
 
@@ -162,7 +164,14 @@ def recipe(prose):
     """Both sides seen, words masked, dropout on, in two pieces a step: what of the loop could be random is in it."""
     model = Transformer(layers=2, heads=2, width=16, dropout=DROPOUT, attention=MultiHead(visibility=Everyone()))
     return Recipe(
-        model=model, objective=MaskedLM(), text=File(str(prose)), tokenizer=Words(1), length=16, batch=8, accumulate=2, steps=20
+        model=model,
+        objective=MaskedLM(),
+        text=File(str(prose)),
+        tokenizer=Words(1),
+        length=16,
+        batch=8,
+        accumulate=2,
+        steps=20,
     )
 
 
@@ -209,9 +218,13 @@ def test_bfloat16_stays_close(recipe):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # torch's compiler warns of its own code
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_compiled_stays_close(recipe, dtype):
-    (_, eager), (_, compiled) = trained(recipe, route=Route(dtype=dtype)), trained(recipe, route=Route(dtype=dtype, compiled=True))
+    (_, eager), (_, compiled) = (
+        trained(recipe, route=Route(dtype=dtype)),
+        trained(recipe, route=Route(dtype=dtype, compiled=True)),
+    )
     tolerance = 1e-4 if dtype == "float32" else 0.02
     np.testing.assert_allclose([step.loss for step in compiled], [step.loss for step in eager], rtol=tolerance)
     assert [step.batch for step in compiled] == [step.batch for step in eager]

@@ -29,7 +29,8 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
         torch.manual_seed(0)
         length = min(length, 32)
         moved, scale = perturb(logits, length, vocabulary)
-        slope = gradient(logits, double, length, vocabulary)
+        tables = [module for module in double.modules() if isinstance(module, nn.Embedding)]
+        slope = gradient(logits, tables, length, vocabulary)
         shift = prefix(logits, length, vocabulary)
     bound = TOLERANCE * (1 + scale)
     evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {bound:.1e})"
@@ -69,6 +70,12 @@ def perturb(logits: Logits, length: int, vocabulary: int) -> tuple[float, float]
     return moved, scale
 
 
+def gap(one: Tensor, other: Tensor) -> float:
+    """The largest difference: infinite where anything is no number, none where a token is ruled out (−∞) in both."""
+    ruled_out = (one == -math.inf) & (other == -math.inf)
+    return float((one - other).abs().masked_fill(ruled_out, 0.0).nan_to_num(math.inf, math.inf).max())
+
+
 def gradient(logits: Logits, tables: list[nn.Embedding], length: int, vocabulary: int) -> float | None:
     """The largest gradient of earlier logits, randomly weighted, at a later embedding, over the largest anywhere.
 
@@ -95,10 +102,10 @@ def _looked_up(tables: list[nn.Embedding], ids: Tensor) -> Iterator[list[Tensor]
     caught: list[Tensor] = []
 
     def catch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> Tensor:
-        if not torch.equal(given[0], ids):
+        if not given or not torch.equal(given[0], ids):
             return out
         caught.append(out.detach().requires_grad_(True))
-        return caught[-1]
+        return caught[-1].clone()  # which the model may change in place
 
     handles = [table.register_forward_hook(catch) for table in tables]
     try:

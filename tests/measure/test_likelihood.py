@@ -1,6 +1,7 @@
 """Held-out text: known probabilities give known figures, every token counts once, and nothing depends on batches."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 from small import tiny
 from torch import nn
 
-from headtohead import BytePairs, CausalLM, Characters, Custom, Everyone, File, Lines, MaskedLM, Words, at
+from headtohead import BytePairs, CausalLM, Characters, Custom, Everyone, File, Lines, MaskedLM, Rows, Words, at
 from headtohead.measure import likelihood as module
 from headtohead.measure.likelihood import held_out, likelihood, unigram
 from headtohead.objectives import Prediction
@@ -21,7 +22,7 @@ LENGTH = 12
 def folder(tmp_path_factory):
     """Thirty documents of a few lines, some letters of which take two or three bytes."""
     place, draw = tmp_path_factory.mktemp("documents"), np.random.default_rng(3)
-    words = ["no", "naïve", "café", "owner", "ever", "had", "seven", "teas", "–", "or", "none", "–", "at", "noon", "on", "an", "even", "day"]
+    words = "no naïve café owner ever had seven teas – or none – at noon on an even day".split()  # noqa: SIM905 (a sentence)
     for number in range(30):
         lines = [" ".join(draw.choice(words, draw.integers(2, 8))) for _ in range(draw.integers(1, 6))]
         (place / f"{number}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -108,8 +109,6 @@ def test_the_methods_oracle():
 
 
 def rows_of(ids):
-    from headtohead import Rows
-
     return Rows(ids, np.arange(ids.shape[1])[None], np.zeros((1, ids.shape[1]), dtype=np.int64))
 
 
@@ -124,7 +123,7 @@ def test_a_bigram_table_gives_the_sum_by_hand(recipe, stride):
     sizes, lengths = tokens.validation.bytes.astype(int), tokens.validation.characters.astype(int)
     assert result.figures["bits_per_byte"] == pytest.approx(nll.sum() / math.log(2) / sizes[1:].sum(), rel=1e-6)
     borders = tokens.validation.documents
-    for number, (first, last) in enumerate(zip(borders, borders[1:], strict=False)):
+    for number, (first, last) in enumerate(pairwise(borders)):
         mine = slice(max(first, 1), last)
         assert result.documents["nll"][number] == pytest.approx(nll[max(first, 1) - 1 : last - 1].sum(), rel=1e-5)
         assert result.documents["tokens"][number] == len(ids[mine])
@@ -170,7 +169,7 @@ def test_every_token_is_scored_once(recipe, tokenizer, stride):
     result, _, _ = measured(recipe, Bigram, stride)
     assert result.documents["tokens"].sum() == len(tokens.validation.ids) - 1
     sizes, lengths = text_bytes(tokens, recipe)
-    missed = tokens.validation.bytes[0], tokens.validation.characters[0]
+    missed = int(tokens.validation.bytes[0]), int(tokens.validation.characters[0])
     assert result.documents["bytes"].sum() == sum(sizes) - missed[0]
     assert result.documents["characters"].sum() == sum(lengths) - missed[1]
     assert result.documents["document"].tolist() == list(range(len(sizes)))
@@ -244,7 +243,9 @@ def test_the_unigram_loss_is_of_training_counts_plus_one(recipe):
     assert unigram(tokens, np.array(target)) == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_was_scored_has_a_hash(recipe):
+def test_what_was_scored_has_a_hash(folder):
+    recipe = at(tiny(text=File(str(folder)), tokenizer=Characters()), {"length": LENGTH})
+
     def mark(recipe, cls, stride):
         return measured(recipe, cls, stride)[0].figures["evaluation"]
 
@@ -256,7 +257,7 @@ def test_what_was_scored_has_a_hash(recipe):
 
 def test_a_limit_keeps_whole_documents(folder):
     recipe = at(tiny(text=File(str(folder)), tokenizer=Characters()), {"length": LENGTH, "held_out": 150})
-    whole, tokens, _ = measured(at(recipe, {"held_out": 0}), Bigram, LENGTH)
+    whole, _, _ = measured(at(recipe, {"held_out": 0}), Bigram, LENGTH)
     part, _, _ = measured(recipe, Bigram, LENGTH)
     kept = len(part.documents["tokens"])
     assert 0 < kept < len(whole.documents["tokens"])

@@ -11,7 +11,9 @@ from headtohead.spec import Mistake
 from headtohead.study import refuse
 
 NOISE = np.random.default_rng(0)
-DOCUMENTS = np.array([[0, 0, 0, 1, 1, 1, 1], [0, 0, 0, -1, -1, -1, -1], [0, 1, 2, 2, -1, -1, -1], [0, 0, 0, 0, 0, 0, 0]])
+DOCUMENTS = np.array(
+    [[0, 0, 0, 1, 1, 1, 1], [0, 0, 0, -1, -1, -1, -1], [0, 1, 2, 2, -1, -1, -1], [0, 0, 0, 0, 0, 0, 0]]
+)
 WEIGHTS = [[1, 1, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]]
 
 
@@ -56,7 +58,9 @@ def test_what_does_not_count_changes_no_loss():
     other[:, 1:] = np.where(np.array(WEIGHTS) == 1, other[:, 1:], (other[:, 1:] + 1) % 10)
     other[DOCUMENTS >= 0] = given.ids[DOCUMENTS >= 0]  # padding alone
     assert (other != given.ids).sum() == 7
-    losses = [learner(CausalLM().prepare(given._replace(ids=ids), NOISE, VOCABULARY))["loss"] for ids in (given.ids, other)]
+    losses = [
+        learner(CausalLM().prepare(given._replace(ids=ids), NOISE, VOCABULARY))["loss"] for ids in (given.ids, other)
+    ]
     assert float(losses[0].sum) == pytest.approx(float(losses[1].sum), rel=1e-12)
 
 

@@ -73,7 +73,9 @@ def test_independent_counts_are_binomial(rate):
         assert within(pairs.sum(), pairs.size, rate**2, 5.0)
 
 
-@pytest.mark.parametrize(("rate", "width", "quota"), [(0.15, 64, 10), (0.15, 3, 1), (0.4, 7, 3), (0.5, 9, 4), (0.01, 64, 1)])
+@pytest.mark.parametrize(
+    ("rate", "width", "quota"), [(0.15, 64, 10), (0.15, 3, 1), (0.4, 7, 3), (0.5, 9, 4), (0.01, 64, 1)]
+)
 def test_exact_counts_are_exact_and_every_place_is_as_likely(rate, width, quota):
     """round(rate · n), at least one; .15 · 64 = 9.6, .4 · 7 = 2.8, .5 · 9 = 4.5 to the even one."""
     found = counted(MaskedLM(rate=rate, count="exact"), plain_rows(1500, width)).chosen
@@ -244,7 +246,10 @@ def test_exams_favour_no_place():
     [
         (MaskedLM(rate=0.0), "objective: rate = 0.0 must lie between 0 and 1"),
         (MaskedLM(rate=1.0), "objective: rate = 1.0 must lie between 0 and 1"),
-        (MaskedLM(masked=0.9, random=0.2), "objective: masked = 0.9 and random = 0.2 must be shares that add up to at most 1"),
+        (
+            MaskedLM(masked=0.9, random=0.2),
+            "objective: masked = 0.9 and random = 0.2 must be shares that add up to at most 1",
+        ),
         (MaskedLM(random=-0.1), "objective: masked = 0.8 and random = -0.1 must be shares that add up to at most 1"),
     ],
 )

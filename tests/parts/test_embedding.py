@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from headtohead import Embedding
+from headtohead import Embedding, Size
 from parts.made import SIZE, filled
 
 IDS = torch.tensor([[3, 10, 0, 3], [7, 7, 1, 2]])
@@ -30,6 +30,27 @@ def test_a_plain_embedding_is_a_look_up(draw):
     assert torch.equal(module(IDS, None, added), table[IDS] + added)
     assert torch.equal(module.rows(), table) and module.up(added) is added and module.down(added) is added
     assert {name: tuple(p.shape) for name, p in module.named_parameters()} == {"token.weight": (11, 12)}
+
+
+def test_by_hand():
+    """Width 2, rows (3, 4) and (0, 2), the second one at a place that adds (1, 1)."""
+    size = Size(vocabulary=2, length=2, width=2, embedding_width=2)
+    ids, added = torch.tensor([[0, 1, 2]]), torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
+    wanted = {
+        Embedding(mask="zero"): [[3, 4], [1, 3], [1, 1]],
+        Embedding(mask="zero", normalize=True): [[0.6, 0.8], [1, 2], [1, 1]],
+        Embedding(mask="zero", scale=True): [[3 * 2**0.5, 4 * 2**0.5], [1, 1 + 2 * 2**0.5], [1, 1]],
+        Embedding(mask="zero", norm=True, norm_eps=0.75): [[-0.5, 0.5], [-((4 / 7) ** 0.5), (4 / 7) ** 0.5], [0, 0]],
+        Embedding(mask="zero", segments=1): [[13, 24], [11, 23], [11, 21]],
+    }
+    for part, vectors in wanted.items():
+        module = part.build(size).double()
+        with torch.no_grad():
+            module.token.weight.copy_(torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
+            if part.segments:
+                module.segment.weight.copy_(torch.tensor([[10.0, 20.0]]))
+        made = module(ids, None, added)[0]
+        assert_close(made, torch.tensor(vectors, dtype=torch.float64), rtol=1e-14, atol=1e-14, msg=str(part))
 
 
 def test_normalized_rows_have_length_1_where_they_are_looked_up_and_where_they_are_offered():

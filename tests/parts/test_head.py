@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from headtohead import BertHead, Clap, Embedding, PerToken, Pooled, Tied, Untied
+from headtohead import BertHead, Clap, Embedding, Head, PerToken, Pooled, Size, Tied, Untied
 from parts.made import SIZE, filled
 
 WIDTHS = pytest.mark.parametrize("width", [12, 4])
@@ -26,6 +26,45 @@ def built(head, embedding):
 
 def shapes(module):
     return {name: tuple(p.shape) for name, p in module.named_parameters()}
+
+
+TABLE = [[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]]
+DIAGONAL = {"dense.weight": [[0.1, 0.0], [0.0, 0.2]], "dense.bias": [0.0, 0.0]}  # takes x to (1, 1)
+OUT = {"out.weight": [[1.0, 1.0], [1.0, -1.0]], "out.bias": [0.0, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("part", "numbers", "normalize", "logits"),
+    [
+        (Tied(), {}, False, [50, 10, 10]),
+        (Tied(bias=True), {"bias": [1.0, 2.0, 3.0]}, False, [51, 12, 13]),
+        (Tied(), {}, True, [10, 5, 10]),
+        (Untied(), {"out.weight": TABLE, "out.bias": [1.0, 2.0, 3.0]}, True, [51, 12, 13]),
+        (Clap(beta=2.0), {}, True, [20, 10, 20]),
+        (Clap(beta=-1.0), {}, False, [-50, -10, -10]),
+        (PerToken(), OUT, False, [15, 5.5]),
+        (PerToken(dense=True), DIAGONAL | OUT, False, [2 * 0.8413447460685429, 0.5]),  # Φ(1) from tables
+        (Pooled(), DIAGONAL | OUT, False, [2 * 0.7615941559557649, 0.5]),  # tanh 1
+        # gelu gives (Φ(1), 0), which the norm takes to (1, −1)
+        (
+            BertHead(eps=1e-14),
+            {"dense.weight": [[0.1, 0.0], [0.0, 0.0]], "dense.bias": [0.0, 0.0], "bias": [1.0, 2.0, 3.0]},
+            False,
+            [0, 0, 4],
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Head) else "",
+)
+def test_by_hand(part, numbers, normalize, logits):
+    """x = (10, 5) over rows (3, 4), (0, 2) and (1, 0), normalized (.6, .8), (0, 1) and (1, 0)."""
+    size = Size(vocabulary=3, length=2, width=2, embedding_width=2)
+    table, head = Embedding(normalize=normalize).build(size).double(), part.build(size).double()
+    with torch.no_grad():
+        table.token.weight.copy_(torch.tensor(TABLE))
+        for name, values in numbers.items():
+            head.get_parameter(name).copy_(torch.tensor(values, dtype=torch.float64))
+    made = head(torch.tensor([[10.0, 5.0]], dtype=torch.float64), table)[0]
+    assert_close(made, torch.tensor(logits, dtype=torch.float64), rtol=1e-12, atol=1e-12)
 
 
 @WIDTHS

@@ -49,6 +49,7 @@ def test_normals(part, role, std):
         (Xavier(), PLAIN, math.sqrt(6 / 500)),
         (Xavier(gain=2.0), PLAIN, 2 * math.sqrt(6 / 500)),
         (Xavier(), PER_HEAD, math.sqrt(6 / 260)),
+        (Xavier(), PLAIN._replace(head_fan=(192, 96)), 0.14433756729740643),  # study 5's 192 to 3 · 32: 1 / √48
         (Xavier(per_head=False), PER_HEAD, math.sqrt(6 / 500)),
         (Xavier(), OUT, math.sqrt(6 / 500)),
     ],
