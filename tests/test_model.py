@@ -445,6 +445,17 @@ def test_sharing_a_projection_keeps_the_others():
     assert all(torch.equal(shared[name], baseline[name]) for name in shared)
 
 
+def test_every_tensor_has_a_start_of_its_own():
+    """A query and a key that began as one would stay one for the first steps, and no other test would see it."""
+    matrices = {name: p for name, p in starts(tiny({"model.layers": 2})).items() if p.dim() >= 2}
+    alike = [
+        (one, other)
+        for one, other in itertools.combinations(matrices, 2)
+        if matrices[one].shape == matrices[other].shape and torch.equal(matrices[one], matrices[other])
+    ]
+    assert len(matrices) > 10 and alike == []
+
+
 def test_seeds_start_apart():
     one, other = starts(tiny(), 0), starts(tiny(), 1)
     drawn_ones = [name for name, p in one.items() if p.dim() >= 2]
