@@ -111,7 +111,8 @@ class RMSprop(Optimizer):
 class Muon(Optimizer):
     """Momentum made orthogonal by Newton–Schulz for the hidden matrices (Jordan 2024), AdamW for all the rest.
 
-    The step is scaled to AdamW's size (0.2·√max(rows, columns), Liu et al. 2025), so that one `rate` serves both.
+    The step is scaled to AdamW's size (0.2·√max(rows, columns), Liu et al. 2025), so that one `rate` serves both. An untied
+    head's matrix counts as hidden here.
     """
 
     momentum: float = 0.95

@@ -154,10 +154,12 @@ class Run:
 def audit_start(recipe: Recipe, vocabulary: int, seed: int) -> list[Finding]:
     """Audits of a network as initialized, and with every parameter redrawn."""
     network = recipe.learner(vocabulary, seed).model
-    redrawn = causality.redrawn(network)
+    redrawn, what = causality.redrawn(network), "redrawn"
+    if not causality.gives_numbers(redrawn, min(recipe.length, causality.LONGEST), vocabulary):
+        redrawn, what = causality.redrawn(network, vectors=False), "matrices redrawn"
     return [
         audit_network(recipe, network, vocabulary, "before"),
-        audit_network(recipe, redrawn, vocabulary, "before, redrawn"),
+        audit_network(recipe, redrawn, vocabulary, f"before, {what}"),
     ]
 
 

@@ -65,9 +65,10 @@ class LinearDecay(Schedule):
 
 
 class CosineDecay(Schedule):
-    """floor + (1 − floor)·½(1 + cos(πt / (horizon·T))) (Loshchilov & Hutter 2017).
+    """floor + (1 − floor)·½(1 + cos(πt / (horizon·T))), t and T counted after the warm-up (Loshchilov & Hutter 2017).
 
-    A `horizon` above 1 is a period longer than the run: study 2 stopped at 1 / 1.1 of it.
+    A `horizon` above 1 is a period longer than the run: study 2's of 146,390 updates, of which 133,082 were run, 10,000 of
+    them warm-up, is 146,390 / 123,082 = 1.1894.
     """
 
     floor: float = 0.1

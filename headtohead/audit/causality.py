@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headtohead.audit import Finding
 
-ROWS, REPEATS, TOLERANCE, GRADIENT = 2, 3, 1e-9, 1e-10
+ROWS, REPEATS, LONGEST, TOLERANCE, GRADIENT = 2, 3, 128, 1e-9, 1e-10
 
 Logits = Callable[[Tensor], Tensor]  # ids -> batch × length × vocabulary
 
@@ -27,7 +27,7 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        length = min(length, 32)
+        length = min(length, LONGEST)
         moved, scale = perturb(logits, length, vocabulary)
         tables = [module for module in double.modules() if isinstance(module, nn.Embedding)]
         slope = gradient(logits, tables, length, vocabulary)
@@ -126,11 +126,23 @@ def prefix(logits: Logits, length: int, vocabulary: int) -> float:
     return worst
 
 
-def redrawn(network: nn.Module) -> nn.Module:
-    """A copy with every parameter N(0, .2²), gates included: a start at zero may hide a leak."""
+def redrawn(network: nn.Module, vectors: bool = True) -> nn.Module:
+    """A copy with every parameter N(0, .2²), gates included: a start at zero may hide a leak.
+
+    Without `vectors` only matrices: a vector may have a meaning that a random one breaks, such as a positive temperature.
+    """
     double = copy.deepcopy(network)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in double.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.2)
+            if vectors or parameter.dim() >= 2:
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.2)
     return double
+
+
+def gives_numbers(network: nn.Module, length: int, vocabulary: int) -> bool:
+    """Whether a body's predictions of a random text are numbers; −∞ rules a token out and is one."""
+    ids = torch.randint(vocabulary, (ROWS, length), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        logits = copy.deepcopy(network).to("cpu", torch.float64).eval()(ids, torch.arange(length)[None])
+    return not bool((logits.isnan() | logits.isposinf()).any())

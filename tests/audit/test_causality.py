@@ -355,3 +355,25 @@ def test_an_objective_that_reads_both_sides_is_not_accused():
     assert finding.result == "pass" and finding.when == "after"
     assert "both sides" in finding.sentence and "not an objective of the next token" in finding.evidence
     assert audit(network, LENGTH, VOCABULARY, "after").result == "fail"  # asked as a causal one, it would be
+
+
+def test_a_part_that_a_random_vector_breaks_is_not_accused():
+    """A negative temperature turns −∞ into +∞; that is no leak, so only the matrices are redrawn then."""
+    from headtohead import Normalizer
+    from headtohead.run import audit_start
+
+    class Cooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.temperature = nn.Parameter(torch.ones(2))
+
+        def forward(self, scores: torch.Tensor) -> torch.Tensor:
+            return torch.softmax(self.temperature[:, None, None] * scores, -1)
+
+    class Temperature(Normalizer):
+        def build(self, size):
+            return Cooled()
+
+    found = audit_start(tiny({"model.attention.normalizer": Temperature()}), 10, 0)
+    assert [finding.result for finding in found] == ["pass", "pass"]
+    assert found[1].when == "before, matrices redrawn"
