@@ -250,7 +250,8 @@ def shaken(model):
 
 @torch.no_grad()
 def test_the_transformer_is_gpt2():
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     settings = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 31, "n_positions": 16}
     theirs = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings)))
     recipe = Recipe(model=Transformer(layers=2, heads=4, width=32, feedforward=Gelu(approximation="tanh")), length=16)
@@ -287,7 +288,8 @@ ROBERTA = {
 
 @torch.no_grad()
 def test_the_transformer_is_roberta_with_padding():
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 128}
     table = {"vocab_size": 31, "max_position_embeddings": 18, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
     config = transformers.RobertaConfig(**shape, **table, pad_token_id=1, bos_token_id=0, eos_token_id=2)
@@ -324,7 +326,8 @@ def count(recipe, vocabulary):
 
 
 def test_study_ones_model_has_as_many_parameters_as_robertas():
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     recipe = Recipe(model=Transformer(layers=6, heads=12, width=768, **ROBERTA), length=512, objective=MaskedLM())
     config = transformers.RobertaConfig(
         num_hidden_layers=6, vocab_size=52_032, max_position_embeddings=514, type_vocab_size=1

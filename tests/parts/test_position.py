@@ -101,9 +101,9 @@ def test_rotary_keeps_the_type_of_what_it_turns(draw):
     assert q.dtype == k.dtype == torch.bfloat16
 
 
-@pytest.mark.slow
 def test_rotary_is_transformers(draw):
-    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    from transformers.models.llama import modeling_llama as llama
+
     config = llama.LlamaConfig(hidden_size=16, num_attention_heads=2, rope_theta=10000.0)
     q, k, position = draw(2, 2, 300, 8).float(), draw(2, 2, 300, 8).float(), torch.arange(300)[None]
     cos, sin = llama.LlamaRotaryEmbedding(config)(q, position)
@@ -205,11 +205,11 @@ def test_a_bucket_is_a_learned_score_for_each_head():
             assert torch.equal(bias[0, :, i, j], module.table.weight[bucket(query - key, 8, 6, True)])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("buckets", "distance", "both_sides"), TABLES)
 def test_buckets_are_transformers(buckets, distance, both_sides):
-    attention = pytest.importorskip("transformers.models.t5.modeling_t5").T5Attention
+    from transformers.models.t5.modeling_t5 import T5Attention
+
     ahead = torch.arange(-3000, 3001)
-    theirs = attention._relative_position_bucket(ahead, both_sides, buckets, distance)
+    theirs = T5Attention._relative_position_bucket(ahead, both_sides, buckets, distance)
     part = RelativeBuckets(buckets=buckets, distance=distance, both_sides=both_sides)
     assert torch.equal(part.build(SIZE).bucket(ahead), theirs)
