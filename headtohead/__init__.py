@@ -72,6 +72,8 @@ def _homes() -> dict[str, tuple[str, str]]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [*_homes()]
     if name not in _homes():
         raise AttributeError(f"module 'headtohead' has no attribute {name!r}")
     module, own = _homes()[name]

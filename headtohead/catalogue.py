@@ -32,12 +32,7 @@ def entries(what: str, name: str | None) -> list[dict[str, Any]]:
     if what == "studies":
         found = [{"name": study, "kind": "study", **_study(study)} for study in builtin_studies()]
     elif what == "parts":
-        where = addresses()
-        found = [
-            {**part._asdict(), "kind": part.slot, "address": where.get(part.slot, "")}
-            for part in parts().values()
-            if part.slot
-        ]
+        found = _parts(name)
     elif what == "texts":
         texts = [part for part in parts().values() if part.slot == "Text"]
         found = [{**part._asdict(), "kind": "text"} for part in texts]
@@ -45,11 +40,22 @@ def entries(what: str, name: str | None) -> list[dict[str, Any]]:
         raise Mistake(f"h2h list {what}: choose studies, parts or texts")
     if name is None:
         return found
-    chosen = [entry for entry in found if name in (entry["name"], entry["kind"])]
+    chosen = [entry for entry in found if name.lower() in (entry["name"].lower(), entry["kind"].lower())]
     if not chosen:
-        near = difflib.get_close_matches(name, [entry["name"] for entry in found], n=1, cutoff=0.0)[0]
-        raise Mistake(f"h2h list {what}: there is no {name!r}; did you mean {near!r}?")
+        known = {word.lower(): word for entry in found for word in (entry["name"], entry["kind"])}
+        near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.0)[0]
+        raise Mistake(f"h2h list {what}: there is no {name!r}; did you mean {known[near]!r}?")
     return chosen
+
+
+def _parts(name: str | None) -> list[dict[str, Any]]:
+    """The variants of every slot; where one name is asked for, the slots too, and what holds them all."""
+    where = addresses()
+    return [
+        {**part._asdict(), "kind": part.slot or "slot", "address": where.get(part.slot or part.name, "")}
+        for part in parts().values()
+        if part.slot or name is not None
+    ]
 
 
 def _study(name: str) -> dict[str, str]:
@@ -118,6 +124,9 @@ def render(found: list[dict[str, Any]]) -> str:
     """One line each, or the whole of a single one."""
     if len(found) == 1:
         return _whole(found[0])
+    contract = [_whole(entry) for entry in found if entry["kind"] == "slot"]
+    if contract:
+        return "\n\n".join([*contract, render([entry for entry in found if entry["kind"] != "slot"])])
     width = max(len(entry["name"]) for entry in found)
     lines, kind = [], None
     for entry in sorted(found, key=lambda entry: entry["kind"]):
@@ -130,7 +139,8 @@ def render(found: list[dict[str, Any]]) -> str:
 
 
 def _whole(entry: dict[str, Any]) -> str:
-    head = entry["name"] if entry["kind"] == "study" else f"{entry['name']} ({entry['kind']}), {entry['module']}"
+    kind = {"slot": ""}.get(entry["kind"], f" ({entry['kind']})")
+    head = entry["name"] if entry["kind"] == "study" else f"{entry['name']}{kind}, {entry['module']}"
     head += f", address {entry['address']}" if entry.get("address") else ""
     fields = "".join(f"\n  {name}: {kind}" for name, kind in entry.get("fields", {}).items())
     use = f"\n\nh2h show {entry['name']}\nh2h run {entry['name']}" if entry["kind"] == "study" else ""

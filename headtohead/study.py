@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from headtohead.measure import MEASURES
 from headtohead.model import Model, Transformer
 from headtohead.objectives import Objective, Prediction
 from headtohead.objectives.causal import CausalLM
@@ -78,11 +79,15 @@ class Better(Claim):
 
 
 class NoWorse(Claim):
-    """It is not worse than the baseline by the margin or more."""
+    """It is not worse than the baseline by the margin or more; None is the study's margin, or the measure's usual one."""
+
+    margin: float | None = None
 
 
 class Equivalent(Claim):
-    """It differs from the baseline by less than the margin."""
+    """It differs from the baseline by less than the margin; None is the study's margin, or the measure's usual one."""
+
+    margin: float | None = None
 
 
 class Lower(Claim):
@@ -102,7 +107,12 @@ class Price(Part):
 
 
 class Study(Part):
-    """One question: a baseline and its challengers over the same seeds. `paper` is the same study at its published size."""
+    """One question: a baseline and its challengers, a dictionary of recipes by name, over the same seeds.
+
+    The verdict rests on the `primary` measure, lower or higher being `better`. `margin` is the smallest difference of it that
+    matters; None is the usual one: for losses 0.5 % of the baseline's mean, about a tenth of the compute. `alpha` is the level of
+    test, `claims` are sentences to be answered, such as NoWorse("loss"), and `paper` is the same study at its published size.
+    """
 
     baseline: Recipe
     challengers: dict
@@ -152,12 +162,21 @@ def validate(study: Study) -> None:
             refuse(recipe)
         except Mistake as mistake:
             raise Mistake(f"arm {name}: {mistake}") from None
+    _check_measures(study)
     for claim in study.claims:
         if claim.challenger and claim.challenger not in study.challengers:
             near = difflib.get_close_matches(claim.challenger, study.challengers, n=1, cutoff=0.0)[0]
             raise Mistake(
                 f"a claim names the challenger {claim.challenger!r}, which there is not; did you mean {near!r}?"
             )
+
+
+def _check_measures(study: Study) -> None:
+    """Refuse a measure that no run will have, before any is trained."""
+    for what, name in (("primary", study.primary), *(("a claim", claim.measure) for claim in study.claims)):
+        if name not in MEASURES or MEASURES[name].unit == "hash":
+            near = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
+            raise Mistake(f"{what} names the measure {name!r}, which no run has; did you mean {near!r}?")
 
 
 def refuse(recipe: Recipe) -> None:

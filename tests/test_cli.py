@@ -66,6 +66,9 @@ BAD = {
     "no table": (["verdict", "absent.csv"], None, "absent.csv is no file"),
     "no run": (["score", "absent", "--text", "x"], None, "is not the folder of a finished run"),
     "list what": (["list", "things"], None, "choose studies, parts or texts"),
+    "unknown primary": (["run", "bad.py"], HEAD + ARM.replace("seeds=1", 'seeds=1, primary="los"'), "did you mean 'loss'?"),
+    "unknown claim": (["run", "bad.py"], HEAD + "from headtohead import NoWorse\n" + ARM.replace("seeds=1", 'seeds=1, claims=(NoWorse("perplexty"),)'), "did you mean 'perplexity'?"),
+    "steps within the warm-up": (["run", "good.py", "--set", "schedule.warmup=3"], None, "--set schedule.warmup=0"),
     "list whom": (["list", "parts", "Softmaks"], None, "did you mean 'Softmax'?"),
 }  # fmt: skip
 
@@ -121,6 +124,23 @@ def test_every_slot_and_variant_is_listed(monkeypatch, capsys):
     assert written - {"Normalizer"} <= names
     assert parts()["SoftmaxN"].fields == {"n": "float = 1.0"}
     assert parts()["Gelu"].slot == "Feedforward" and set(parts()["Gelu"].fields) == {"ratio", "bias", "approximation"}
+
+
+@pytest.mark.parametrize("name", ["Normalizer", "normalizer"])
+def test_a_slot_is_listed_with_its_contract_and_its_variants(name, monkeypatch, capsys):
+    _, out, _ = call(monkeypatch, capsys, "list", "parts", name)
+    assert "Called as (scores) -> weights" in out and "SoftmaxN" in out and "model.attention.normalizer" in out
+
+
+def test_what_a_recipe_and_a_study_hold_is_listed(monkeypatch, capsys):
+    assert "held_out: int = 0" in call(monkeypatch, capsys, "list", "parts", "Recipe")[1]
+    assert "margin: float | None = None" in call(monkeypatch, capsys, "list", "parts", "Study")[1]
+
+
+def test_a_star_brings_every_public_name():
+    names: dict = {}
+    exec("from headtohead import *", names)
+    assert {"Recipe", "Study", "at", "SoftmaxN"} <= names.keys()
 
 
 def test_show_tells_arms_differences_and_cost(place: Path, monkeypatch, capsys):

@@ -16,6 +16,7 @@ from headtohead import (
     Embedding,
     Everyone,
     Gate,
+    Gelu,
     Grouped,
     LearnedSink,
     MaskedLM,
@@ -217,3 +218,34 @@ def test_a_model_of_the_users_own_starts_from_the_runs_seed_and_keeps_its_own_nu
     again, other = start(changes), start(changes, seed=1)
     assert all(torch.equal(one[name], again[name]) and not torch.equal(one[name], other[name]) for name in one)
     assert one["model.inner.0.weight"].std() > 0.8  # torch's N(0, 1) for tables, not this package's .02
+
+
+class Steered(Gelu):
+    """A feed-forward of a user's own, which sets some of its start itself."""
+
+    def build(self, size):
+        return OwnStart(size.width)
+
+
+class OwnStart(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down, self.free = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, width)
+        self.table = nn.Embedding(3, width)
+        self.own = nn.Parameter(torch.eye(width) * 0.5)
+        nn.init.zeros_(self.up.weight)
+        with torch.no_grad():
+            self.down.bias.fill_(0.25)
+
+    def forward(self, x):
+        return self.down(self.up(x)) + self.free(x) + x @ self.own + self.table.weight.sum()
+
+
+def test_what_a_users_module_sets_itself_is_kept_and_the_rest_is_drawn():
+    recipe = at(Recipe(model=Transformer(layers=1, heads=2, width=8)), {"model.feedforward": Steered()})
+    own = recipe.learner(10, 0).model.blocks[0].feedforward
+    assert not own.up.weight.any() and torch.equal(own.own, torch.eye(8) * 0.5) and (own.down.bias == 0.25).all()
+    assert not own.free.bias.any() and not own.up.bias.any()
+    name = "model.blocks.0.feedforward.free.weight"
+    assert torch.equal(own.free.weight, torch.empty(8, 8).normal_(0.0, 0.02, generator=generator_for(0, name)))
+    assert 0.01 < own.table.weight.std() < 0.04

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from headtohead.files import write_atomically, write_json
-from headtohead.measure import cost
+from headtohead.measure import MEASURES, cost
 from headtohead.plan import Loaded, with_options
 from headtohead.request import Options, file_hash, plan_of, request
 from headtohead.run import batches
-from headtohead.spec import Mistake, describe, diff, short
+from headtohead.spec import Mistake, describe, diff, fields, short
 from headtohead.study import Claim, Recipe, Study, network_of
 from headtohead.text.cache import Tokens, prepare
 from headtohead.train import Route, accumulate
@@ -65,7 +65,7 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "question": loaded.question,
         "size": options.size,
         "baseline": "baseline",
-        "primary": {"name": study.primary, "unit": study.baseline.objective.unit, "better": study.better},
+        "primary": {"name": study.primary, "unit": _unit(study), "better": study.better},
         "margin": study.margin,
         "alpha": study.alpha,
         "seeds": seeds_of(study, options),
@@ -120,7 +120,13 @@ def _what_differs(before: dict[str, Any], plan: dict[str, Any]) -> str:
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
-    return {"claim": type(claim).__name__, "measure": claim.measure, "challenger": claim.challenger or None}
+    told = {name: value for name, value in fields(claim).items() if value not in (None, "")}
+    return {"claim": type(claim).__name__, "challenger": None, **told}
+
+
+def _unit(study: Study) -> str:
+    """The objective states the loss's unit; every other measure has its own."""
+    return study.baseline.objective.unit if study.primary == "loss" else MEASURES[study.primary].unit
 
 
 def _text(tokens: Tokens) -> dict[str, Any]:

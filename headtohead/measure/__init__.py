@@ -1,1 +1,37 @@
 """One question a file. A measure takes a trained network or a recipe and returns plain numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Known(NamedTuple):
+    """What a number in measures.json is; `better` is "" where no direction is."""
+
+    unit: str
+    better: str
+    meaning: str
+
+
+NATS = "nats per scored token"
+
+# Everything that a study may name as its primary measure or in a claim.
+MEASURES = {
+    "loss": Known(NATS, "lower", "mean −ln p of held-out text, in evaluation mode"),
+    "loss.windows": Known(NATS, "lower", "the same in windows that do not overlap"),
+    "perplexity": Known("perplexity", "lower", "exp(loss): as many tokens would be equally likely"),
+    "perplexity.windows": Known("perplexity", "lower", "exp(loss.windows)"),
+    "bits_per_byte": Known(
+        "bits per byte", "lower", "the loss for each byte of the text; comparable between tokenizers"
+    ),
+    "bits_per_character": Known("bits per character", "lower", "the loss for each character of the text"),
+    "unigram": Known(NATS, "", "the same text's loss under the training text's token frequencies alone"),
+    "scored_tokens": Known("tokens", "", "held-out tokens that were scored"),
+    "evaluation": Known("hash", "", "of what was scored; equal hashes, equal text"),
+    "parameters": Known("numbers", "lower", "trained numbers; a shared tensor counts once"),
+    "parameters.not_embedding": Known("numbers", "lower", "those that are not tables of vectors"),
+    "flops": Known("operations", "lower", "of training on one token, by formula; a multiply-add is two"),
+    "flops.counted": Known("operations", "lower", "torch's own count of the matrix products"),
+    "flops.elementwise": Known("operations", "lower", "what the formula counts beside matrix products"),
+    "tokens": Known("tokens", "", "seen in training, repeats included"),
+}

@@ -14,6 +14,7 @@ Fact = tuple[str, list[str]]
 
 COSTS = {"parameters": "parameters", "flops": "FLOPs", "seconds": "time", "memory": "memory", "dollars": "dollars"}
 UNTUNED = "untuned"
+SILENT = ("INVALID", "UNSTABLE", "UNREPLICATED")  # verdicts beside which no probability may stand
 TUNING = "none on record: every arm has the settings that the study gives it, which may not be its best"
 MATCHES = {True: "at equal tokens", False: "on different batches", None: "whether at equal tokens is not known"}
 
@@ -109,7 +110,8 @@ def _shares(entry: Entry) -> str:
 
 def _margin(entry: Entry, primary: Mapping[str, Any]) -> str:
     said = f"margin ±{numbers.significant(entry['margin'], 2)}{unit(primary)}"
-    if entry["interval"] is None:
+    said += "" if entry.get("margin_stated", True) else ", the usual one, for the study states none"
+    if entry["interval"] is None or entry["verdict"] in SILENT:
         return said
     inside = numbers.probability(entry["p_tost"])
     return f"{said}; that the difference lies inside it: TOST p {inside}"
@@ -118,8 +120,11 @@ def _margin(entry: Entry, primary: Mapping[str, Any]) -> str:
 def _seeds(entry: Entry, challengers: int) -> list[str]:
     """The pairs that were won, and the p values."""
     told = [f"better in {entry['won']} of {numbers.plural(entry['seeds'], 'pair')}"]
+    if entry["verdict"] in SILENT:
+        return told
     if entry["better_probability"] is not None:
-        told[0] += f"; on a new seed with a chance of {numbers.significant(100 * entry['better_probability'], 2)} %"
+        chance = numbers.significant(100 * entry["better_probability"], 2)
+        told[0] += f"; the chance that a new seed is better: {chance} %"
     if entry["p"] is not None:
         several = f", {numbers.probability(entry['p_adjusted'])} adjusted for {challengers} challengers"
         told.append(f"p {numbers.probability(entry['p'])}" + (several if challengers > 1 else ""))
@@ -130,7 +135,7 @@ def _seeds(entry: Entry, challengers: int) -> list[str]:
 
 def _reach(entry: Entry, primary: Mapping[str, Any]) -> list[str]:
     """What these seeds could have shown, and what it takes to show the margin."""
-    if entry["detectable"] is None:
+    if entry["detectable"] is None or entry["verdict"] in SILENT:
         return []
     found = numbers.significant(entry["detectable"], 2)
     seeds = numbers.plural(entry["seeds"], "seed")

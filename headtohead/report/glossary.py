@@ -42,25 +42,6 @@ LABELS = {
     "under-trained": "training stopped while the loss was still falling, or on little text",
 }
 
-# Name: unit, meaning. "" is a number without a unit.
-MEASURES = {
-    "loss": ("nats per scored token", "mean −ln p of held-out text, in evaluation mode"),
-    "loss.windows": ("nats per scored token", "the same in windows that do not overlap"),
-    "perplexity": ("", "exp(loss): as many tokens would be equally likely"),
-    "perplexity.windows": ("", "exp(loss.windows)"),
-    "bits_per_byte": ("bits", "the loss for each byte of the text; comparable between tokenizers"),
-    "bits_per_character": ("bits", "the loss for each character of the text"),
-    "unigram": ("nats per scored token", "the same text's loss under the training text's token frequencies alone"),
-    "scored_tokens": ("tokens", "held-out tokens that were scored"),
-    "evaluation": ("hash", "of what was scored; equal hashes, equal text"),
-    "parameters": ("numbers", "trained numbers; a shared tensor counts once"),
-    "parameters.not_embedding": ("numbers", "those that are not tables of vectors"),
-    "flops": ("operations", "of training on one token, by formula; a multiply-add is two"),
-    "flops.counted": ("operations", "torch's own count of the matrix products"),
-    "flops.elementwise": ("operations", "what the formula counts beside matrix products"),
-    "tokens": ("tokens", "seen in training, repeats included"),
-}
-
 CLAIMS = {
     "NoWorse": "is not worse by the margin or more",
     "Better": "is better",

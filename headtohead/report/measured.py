@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
+from headtohead.measure import MEASURES
 from headtohead.report import card, numbers
 from headtohead.report.document import Block, Facts, Figure, Section, Table, Text
 from headtohead.report.figures import APART, curves, mean_of, stretch_of
 from headtohead.report.folder import Folder, is_number, mean
-from headtohead.report.glossary import MEASURES
 from headtohead.report.numbers import Scale
 
 LEARNT = "Has it learnt anything?"
@@ -117,9 +117,10 @@ def _measures(folder: Folder) -> Section:
 
 def _meaning(name: str, folder: Folder) -> tuple[str, str]:
     """A measure's unit, which the study itself states for its own, and what it is."""
-    unit, meaning = MEASURES.get(name, ("", ""))
     primary = folder.verdict["primary"]
-    return (primary["unit"] if name == primary["name"] else unit), meaning
+    if name not in MEASURES:
+        return (primary["unit"] if name == primary["name"] else ""), ""
+    return (primary["unit"] if name == primary["name"] else MEASURES[name].unit), MEASURES[name].meaning
 
 
 def _explained(name: str, folder: Folder) -> str:

@@ -77,7 +77,7 @@ def card(comparison: Comparison, verdict: Verdict, p_adjusted: float) -> dict[st
         "interval": unflipped(rule.measure, pair.interval),
         "interval_level": 1 - rule.alpha,
         "relative": relative(comparison, effect),
-        "perplexity_ratio": math.exp(effect) if rule.measure.unit.startswith("nats") else None,
+        "perplexity_ratio": math.exp(min(effect, 700.0)) if rule.measure.unit.startswith("nats") else None,
         "p": pair.p,
         "p_adjusted": p_adjusted,
         "seeds": pair.n,

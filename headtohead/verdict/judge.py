@@ -122,6 +122,7 @@ def _evidence(judged: Judged, case: Case) -> dict[str, Any]:
     return {
         "changed": list(changed),
         "changes": changed,
+        "margin_stated": judged.study.get("margin") is not None,
         "same_data": not case.different if case.comparison.seeds else None,
         "different_data": case.different,
         "audits": worst(judged.runs[case.name]),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headtohead.measure import MEASURES
 from headtohead.spec import Mistake
 
 LOSS_SHARE = 0.005  # of the baseline's mean: with a compute exponent of .05, about 10 % of the compute
@@ -47,17 +48,9 @@ class Measure:
         return (value if self.better == "lower" else -value) + 0.0
 
 
-# What a claim may name without saying more. The study says all of this about its own primary measure.
-KNOWN = {
-    measure.name: measure
-    for measure in (
-        Measure("loss", "nats per token", "lower"),
-        Measure("bits_per_byte", "bits per byte", "lower"),
-        Measure("bits_per_character", "bits per character", "lower"),
-        Measure("perplexity", "perplexity", "lower"),
-        Measure("accuracy", "accuracy", "higher"),
-    )
-}
+# What a claim may name without saying more; a loss's own unit is the study's to state.
+KNOWN = {name: Measure(name, known.unit, known.better) for name, known in MEASURES.items() if known.better}
+KNOWN |= {"accuracy": Measure("accuracy", "accuracy", "higher")}
 
 
 def measure_from(described: dict[str, Any]) -> Measure:

@@ -260,7 +260,7 @@ def _fewest(chance: Chance, dz: float, alpha: float, wanted: float, z: float) ->
     """The fewest pairs, at least 2, that reach the chance; z asks for (z / dz)**2 if sd were known, never too many."""
     if not dz > 0:
         raise Mistake(f"no number of seeds settles a difference of {dz:g} standard deviations; state a margin above 0")
-    n = max(2, math.ceil(float(z / dz) ** 2))
+    n = max(2, math.ceil(min(float(z / dz), 1e9) ** 2))
     while n < PLENTY and chance(n, dz, alpha) < wanted:
         n += 1
     return n

@@ -19,6 +19,7 @@ from headtohead.verdict.words import Verdict, decide
 COLUMNS = ("arm", "seed", "value")
 ABOUT = ("measure", "unit", "better", "margin")  # optional, and the same in every row
 ALPHA = 0.05
+LARGEST = 1e100  # squares of it are still numbers
 
 Row = dict[str, str]
 
@@ -26,31 +27,50 @@ Row = dict[str, str]
 def judge_table(path: Path) -> dict[str, Any]:
     """The verdict on a results.csv, in the words of any other; nothing is known of how its runs were made.
 
-    The baseline is the arm called "baseline", or else the first. Lower is better and the value is a loss, unless
-    columns `measure`, `unit`, `better` and `margin` say otherwise. An empty or non-finite value is a failed run.
+    The baseline is the arm called "baseline". Lower is better and the value is a loss, unless columns `measure`, `unit`,
+    `better` and `margin` say otherwise. An empty or non-finite value is a failed run.
     """
     rows = _rows(Path(path))
     arms = _outcomes(rows, Path(path))
-    baseline = "baseline" if "baseline" in arms else next(iter(arms))
+    baseline = "baseline"
+    if baseline not in arms:
+        names = ", ".join(map(repr, arms))
+        raise Mistake(
+            f"{path} has no arm called 'baseline', only {names}; rename the one that the others are compared with"
+        )
     rule = _rule(rows, arms, baseline, Path(path))
     compared = {name: compare(rule, arms[baseline], arm) for name, arm in arms.items() if name != baseline}
-    adjusted = adjust(compared)
-    entries = {name: _entry(each, adjusted[name]) for name, each in compared.items()}
+    adjusted, stated = adjust(compared), bool(rows[0].get("margin"))
+    entries = {name: _entry(each, adjusted[name], stated) for name, each in compared.items()}
     return plain(_head(Path(path), rule, baseline, arms[baseline]) | {"arms": entries})
 
 
 def _rows(path: Path) -> list[Row]:
     if not path.is_file():
         raise Mistake(f"{path} is no file; give a table with the columns {','.join(COLUMNS)}")
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        rows = [
-            {(key or "").strip(): (value or "").strip() for key, value in row.items()} for row in _flat(reader, path)
-        ]
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            _check_names(reader, path)
+            rows = [
+                {(key or "").strip(): (value or "").strip() for key, value in row.items()}
+                for row in _flat(reader, path)
+            ]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Mistake(f"{path} cannot be read as a table ({error}); save it as UTF-8, comma separated") from None
     absent = [name for name in COLUMNS if rows and name not in rows[0]]
     if absent or not rows:
         raise Mistake(f"{path} has no {', '.join(absent) or 'rows'}; its first line must be {','.join(COLUMNS)}")
     return rows
+
+
+def _check_names(reader: csv.DictReader[str], path: Path) -> None:
+    names = [name.strip() for name in reader.fieldnames or []]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise Mistake(f"{path} names the column {twice[0]!r} twice; keep one of them")
+    if len(names) == 1 and ";" in names[0]:
+        raise Mistake(f"{path} is separated by semicolons; save it with commas")
 
 
 def _flat(reader: csv.DictReader[str], path: Path) -> Sequence[dict[str, str]]:
@@ -66,6 +86,8 @@ def _flat(reader: csv.DictReader[str], path: Path) -> Sequence[dict[str, str]]:
 def _outcomes(rows: Sequence[Row], path: Path) -> dict[str, Outcome]:
     arms: dict[str, Outcome] = {}
     for number, row in enumerate(rows, 2):
+        if not (row["arm"] and row["seed"]):
+            raise Mistake(f"{path} line {number} has no {'seed' if row['arm'] else 'arm'}; name it")
         arm = arms.setdefault(row["arm"], Outcome({}, {}))
         if row["seed"] in arm.values or row["seed"] in arm.failed:
             raise Mistake(f"{path} line {number} repeats arm {row['arm']}, seed {row['seed']}; keep one row a run")
@@ -81,9 +103,12 @@ def _outcomes(rows: Sequence[Row], path: Path) -> dict[str, Outcome]:
 
 def _value(text: str, path: Path, number: int) -> float:
     try:
-        return float(text) if text else math.nan
+        value = float(text.replace("_", "?")) if text else math.nan  # Python would read 1_0 as 10
     except ValueError:
         raise Mistake(f"{path} line {number}: value {text!r} is no number; leave it empty if the run failed") from None
+    if LARGEST < abs(value) < math.inf:
+        raise Mistake(f"{path} line {number}: {text} is too large to compute with; change the unit")
+    return value
 
 
 def _rule(rows: Sequence[Row], arms: Mapping[str, Outcome], baseline: str, path: Path) -> Rule:
@@ -102,7 +127,7 @@ def _same(rows: Sequence[Row], name: str, path: Path) -> str | None:
     return found.pop()
 
 
-def _entry(comparison: Comparison, p_adjusted: float) -> dict[str, Any]:
+def _entry(comparison: Comparison, p_adjusted: float, stated: bool) -> dict[str, Any]:
     failed = bool(comparison.baseline.failed or comparison.challenger.failed)
     found = decide(comparison.pair, comparison.rule.margin, p_adjusted, unstable=failed)
     verdict = Verdict(found.word, (*found.qualifiers, *words.caveats(comparison.pair), words.UNAUDITED))
@@ -113,6 +138,7 @@ def _entry(comparison: Comparison, p_adjusted: float) -> dict[str, Any]:
         "different_data": {},
         "audits": [],
         "claims": [],
+        "margin_stated": stated,
     }
     unknown |= {"ratios": dict.fromkeys(COMPARED), "price": None, "command": None}
     return card(comparison, verdict, p_adjusted) | unknown | whereabouts(comparison)

@@ -38,21 +38,23 @@ def test_the_same_numbers_as_from_a_folder(table, write):
     json.dumps(found, allow_nan=False)
 
 
-def test_the_baseline_is_called_so_or_comes_first(table):
-    named = judge_table(table(rows({"small": CHAL, "baseline": BASE})))
-    first = judge_table(table(rows({"big": BASE, "small": CHAL})))
-    assert (named["baseline"]["name"], first["baseline"]["name"]) == ("baseline", "big")
-    assert named["arms"]["small"]["effect"] == first["arms"]["small"]["effect"] == pytest.approx(-0.0104)
+def test_the_baseline_is_called_so_wherever_it_stands(table):
+    first, last = (
+        judge_table(table(rows(arms)))
+        for arms in ({"baseline": BASE, "small": CHAL}, {"small": CHAL, "baseline": BASE})
+    )
+    assert first["baseline"]["name"] == last["baseline"]["name"] == "baseline"
+    assert first["arms"]["small"]["effect"] == last["arms"]["small"]["effect"] == pytest.approx(-0.0104)
 
 
 def test_columns_say_what_is_measured(table):
     header = "arm,seed,value,measure,unit,better,margin"
-    arms = {"a": [70.0, 71.0, 69.0], "b": [80.0, 82.0, 79.0]}
+    arms = {"baseline": [70.0, 71.0, 69.0], "b": [80.0, 82.0, 79.0]}
     found = judge_table(table(rows(arms, header, ",mrpc,percent,higher,2")))
     assert found["primary"] == {"name": "mrpc", "unit": "percent", "better": "higher"} and found["margin"] == 2.0
     assert found["arms"]["b"]["verdict"] == "BETTER" and found["arms"]["b"]["effect"] == pytest.approx(31 / 3)
     found = judge_table(
-        table(rows({"a": [0.7, 0.71, 0.69], "b": [0.8, 0.82, 0.79]}, "arm,seed,value,measure", ",accuracy"))
+        table(rows({"baseline": [0.7, 0.71, 0.69], "b": [0.8, 0.82, 0.79]}, "arm,seed,value,measure", ",accuracy"))
     )
     assert found["primary"]["better"] == "higher" and found["margin"] == 0.01
 
@@ -87,15 +89,36 @@ def test_order_of_rows_and_a_byte_order_mark_do_not_matter(table):
         ("arm,seed,value\na,0,1\na,0,2\nb,0,1\n", "line 3 repeats arm a, seed 0; keep one row a run"),
         ("arm,seed,value\na,0,low\n", "line 2: value 'low' is no number; leave it empty if the run failed"),
         ("arm,seed,value\na,0,1\n", "has one arm, 'a'; add the rows"),
+        ("arm,seed,value\na,0,1\nb,0,1\n", "has no arm called 'baseline', only 'a', 'b'; rename the one"),
+        ("arm,seed,value,value\na,0,1,2\n", "names the column 'value' twice"),
+        ("arm;seed;value\na;0;1\n", "is separated by semicolons; save it with commas"),
+        ("arm,seed,value\n,0,1\n", "line 2 has no arm; name it"),
+        ("arm,seed,value\nbaseline,0,1_0\n", "'1_0' is no number"),
+        ("arm,seed,value\nbaseline,0,1e308\n", "too large to compute with"),
+        ("arm,seed,value\nbaseline,0," + "1" * 200_000 + "\n", "cannot be read as a table"),
         ("arm,seed,value\na,0,1,9\n", "line 2 has more cells than the first line names"),
-        ("arm,seed,value,unit\na,0,1,x\nb,0,1,y\n", "gives several values of unit; write one table for each"),
-        ("arm,seed,value,measure\na,0,1,sinks\nb,0,1,sinks\n", "which way is 'sinks' better?"),
+        ("arm,seed,value,unit\nbaseline,0,1,x\nb,0,1,y\n", "gives several values of unit; write one table for each"),
+        ("arm,seed,value,measure\nbaseline,0,1,sinks\nb,0,1,sinks\n", "which way is 'sinks' better?"),
     ],
 )
 def test_mistakes_name_the_line_and_the_fix(table, text, told):
     with pytest.raises(Mistake) as caught:
         judge_table(table(text))
     assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_table_in_another_encoding_is_told(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_bytes("arm,seed,value\nbaseline,é,1\n".encode("latin-1"))
+    with pytest.raises(Mistake, match=r"cannot be read as a table .*save it as UTF-8"):
+        judge_table(path)
+
+
+@pytest.mark.parametrize("more", [",nats per token,1e-300", ",nats per token,5"])
+def test_absurd_numbers_break_nothing(table, more):
+    arms = {"baseline": [1.0, 2.0, 3.0], "small": [1000.0, 2000.0, 3000.0]}
+    found = judge_table(table(rows(arms, "arm,seed,value,unit,margin", more)))
+    json.dumps(found, allow_nan=False)
 
 
 def test_no_such_table(tmp_path):
