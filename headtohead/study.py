@@ -25,7 +25,8 @@ from headtohead.text.tokenizer import BytePairs, Tokenizer
 class Recipe(Part):
     """Everything that one arm is trained with. `batch` rows of `length` tokens a step, in `accumulate` pieces.
 
-    `clip` bounds the gradient's norm, 0 leaves it alone. `held_out` bounds how many held-out tokens are scored, 0 is all.
+    `clip` bounds the gradient's norm, 0 leaves it alone. `held_out` bounds how many
+    bytes of held-out text are scored, in whole documents; 0 is all.
     """
 
     model: Model = Transformer()

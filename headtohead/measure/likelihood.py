@@ -50,8 +50,8 @@ def likelihood(learner: Prediction, recipe: Any, tokens: Tokens, stride: int) ->
 def held_out(recipe: Any, tokens: Tokens, stride: int) -> Iterator[Exam]:
     """What is scored of the validation text."""
     width = recipe.length + recipe.objective.ahead
-    limit = recipe.held_out or None
-    for rows in recipe.examples.held_out(tokens, width, stride, ROWS, limit, recipe.objective.ahead):
+    scored = tokens.at_most(recipe.held_out, width) if recipe.held_out else tokens
+    for rows in recipe.examples.held_out(scored, width, stride, ROWS, recipe.objective.ahead):
         yield from recipe.objective.exams(rows, tokens.vocabulary)
 
 

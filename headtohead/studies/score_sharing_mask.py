@@ -46,7 +46,7 @@ demo = Recipe(
     steps=300,
     optimizer=AdamW(rate=3e-3, betas=(0.9, 0.95), weight_decay=0.1, decay="matrices"),
     schedule=Constant(),
-    held_out=20_000,
+    held_out=120_000,
 )
 
 paper = at(

@@ -52,7 +52,7 @@ demo = Recipe(
     steps=500,
     optimizer=AdamW(rate=2e-3, weight_decay=0.0),
     schedule=LinearDecay(warmup=50),
-    held_out=20_000,
+    held_out=40_000,
 )
 
 paper = at(

@@ -23,7 +23,7 @@ from headtohead.text.vocabulary import Encoded, Vocabulary, load_vocabulary
 BLOCK = 2048  # tokens; a text without borders is evaluated in blocks of this length, the last one longer
 
 
-class Split(NamedTuple):
+class Side(NamedTuple):
     """One side of a text as a stream: separator, document, separator, document, …, separator (where there is one).
 
     `documents[d] : documents[d + 1]` is document d with the separator after it. A text without borders is one document
@@ -45,18 +45,29 @@ class Tokens:
     """A prepared text. `fingerprint` is a hash of all of it."""
 
     name: str
-    train: Split
-    validation: Split
+    train: Side
+    validation: Side
     vocabulary: Vocabulary
     bordered: bool
     note: str
     fingerprint: str
 
+    def at_most(self, size: int, width: int) -> Tokens:
+        """The same text with only its first validation documents: whole ones, as many as have at most `size` bytes.
+
+        At least one stays, and enough for a row of `width` tokens.
+        """
+        side = self.validation
+        ends = side.documents[1:]
+        covered = np.append(0, np.cumsum(side.bytes, dtype=np.int64))[ends]
+        count = max(1, int(np.searchsorted(covered, size, side="right")), int(np.searchsorted(ends, width)) + 1)
+        return dataclasses.replace(self, validation=_first(side, min(count, len(ends))))
+
 
 def prepare(text: Text, tokenizer: Tokenizer) -> Tokens:
     """The tokens of a text; the work is done once for each content of the text, tokenizer and version of this code."""
     identity = text.identity()
-    code = [store.code(thing) for thing in (type(text), type(tokenizer), Text, Tokenizer, Vocabulary, Split)]
+    code = [store.code(thing) for thing in (type(text), type(tokenizer), Text, Tokenizer, Vocabulary, Side)]
     key = store.key(identity, describe(text), describe(tokenizer), code)
 
     def write(folder: Path) -> None:
@@ -75,6 +86,18 @@ def evaluated(corpus: Corpus, tokens: Tokens) -> list[str]:
         return corpus.validation
     ends = np.append(0, np.cumsum(tokens.validation.characters, dtype=np.int64))[tokens.validation.documents]
     return [corpus.validation[0][start:end] for start, end in pairwise(ends)]
+
+
+def _first(side: Side, count: int) -> Side:
+    """The first `count` documents of a side; what is said of the whole side is left as it is."""
+    end = int(side.documents[count])
+    return side._replace(
+        ids=side.ids[:end],
+        bytes=side.bytes[:end],
+        characters=side.characters[:end],
+        documents=side.documents[: count + 1],
+        lines=side.lines[: int(np.searchsorted(side.lines[:, 0], end))],
+    )
 
 
 def _write(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> None:
@@ -101,13 +124,13 @@ def _open(folder: Path, module: ModuleType | None) -> Tokens:
     return Tokens(train=sides["train"], validation=sides["validation"], vocabulary=vocabulary, **stored["about"])
 
 
-def _mapped(folder: Path, side: str, numbers: dict[str, Any]) -> Split:
-    names = [name for name in Split._fields if name not in numbers]
+def _mapped(folder: Path, side: str, numbers: dict[str, Any]) -> Side:
+    names = [name for name in Side._fields if name not in numbers]
     arrays = {name: np.load(folder / f"{side}.{name}.npy", mmap_mode="r") for name in names}
-    return Split(**arrays, **numbers)
+    return Side(**arrays, **numbers)
 
 
-def _split(documents: list[str], vocabulary: Vocabulary, bordered: bool) -> Split:
+def _split(documents: list[str], vocabulary: Vocabulary, bordered: bool) -> Side:
     mark = np.array([] if vocabulary.separator is None else [vocabulary.separator], dtype=np.int64)
     border = Encoded(mark, np.zeros_like(mark), np.zeros_like(mark))
     pieces, ends, whole = [border], [len(mark)], hashlib.sha256()
@@ -120,7 +143,7 @@ def _split(documents: list[str], vocabulary: Vocabulary, bordered: bool) -> Spli
     ids, sizes, characters = (np.concatenate(column) for column in zip(*pieces, strict=True))
     unknown = ids == vocabulary.unknown if vocabulary.unknown is not None else np.zeros(len(ids), dtype=bool)
     plain = ~np.isin(ids, vocabulary.specials)
-    return Split(
+    return Side(
         ids=ids.astype(np.uint16 if vocabulary.size < 1 << 16 else np.uint32),
         bytes=_small(sizes),
         characters=_small(characters),

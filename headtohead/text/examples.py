@@ -13,7 +13,7 @@ import numpy as np
 from headtohead.spec import Mistake, Part
 
 if TYPE_CHECKING:
-    from headtohead.text.cache import Split, Tokens
+    from headtohead.text.cache import Side, Tokens
 
 NOT_HELD_OUT = np.empty(0, dtype=np.int64)
 
@@ -38,8 +38,7 @@ class Examples(Part):
 
     `held_out` reads windows of `width` tokens, a new one every `stride`, the last one ending with the text; a token is
     fresh in the first window that holds it after `ahead` others. Causal: width = length + 1, ahead 1, stride ≤ length,
-    and the first token of all is never scored. Masked: width = stride = length, ahead 0. `limit`: the first documents
-    only, whole, as many as have at most that many fresh tokens, but at least one, and enough for one window.
+    and the first token of all is never scored. Masked: width = stride = length, ahead 0.
     """
 
     def check(self, tokens: Tokens, width: int) -> None:
@@ -50,11 +49,9 @@ class Examples(Part):
         """Training batch i: `count` rows."""
         raise TypeError(f"{type(self).__name__} must define rows(tokens, width, count, seed, i)")
 
-    def held_out(
-        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
-    ) -> Iterator[Rows]:
+    def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
         """The validation side, at most `batch` rows at a time."""
-        raise TypeError(f"{type(self).__name__} must define held_out(tokens, width, stride, batch, limit, ahead)")
+        raise TypeError(f"{type(self).__name__} must define held_out(tokens, width, stride, batch, ahead)")
 
 
 class Stream(Examples):
@@ -74,17 +71,10 @@ class Stream(Examples):
         ids = tokens.train.ids[starts.astype(np.int64)[:, None] + np.arange(width)]
         return Rows(ids.astype(np.int64), *_one_document(width))
 
-    def held_out(
-        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
-    ) -> Iterator[Rows]:
+    def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
         self.check(tokens, width)
         split = tokens.validation
-        end = len(split.ids)
-        if limit is not None:
-            ends = split.documents[1:]
-            end = int(ends[_whole(ends - ahead, limit)])
-            end = max(end, int(ends[np.searchsorted(ends, width)]))
-        starts, first = windows(end, width, stride, ahead)
+        starts, first = windows(len(split.ids), width, stride, ahead)
         for at in range(0, len(starts), batch):
             place = starts[at : at + batch, None] + np.arange(width)
             yield Rows(
@@ -130,18 +120,12 @@ class Lines(Examples):
         spans = tokens.train.lines[order]
         return _marked(tokens, tokens.train, spans, np.zeros(count, dtype=np.int64), width)
 
-    def held_out(
-        self, tokens: Tokens, width: int, stride: int, batch: int, limit: int | None = None, ahead: int = 1
-    ) -> Iterator[Rows]:
+    def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
         self.check(tokens, width)
         split = tokens.validation
         owner = _source(split, split.lines[:, 0])
-        last = len(split.documents) - 2
-        if limit is not None:
-            counts = np.bincount(owner, split.lines[:, 1] - split.lines[:, 0] + 2 - ahead, minlength=last + 1)
-            last = max(_whole(np.cumsum(counts), limit), int(owner[0]))
         sizes, letters = _line_counts(split, owner, split.bytes), _line_counts(split, owner, split.characters)
-        parts = _line_windows(split.lines[owner <= last], width, stride, ahead)
+        parts = _line_windows(split.lines, width, stride, ahead)
         while chosen := list(islice(parts, batch)):
             line, start, first = np.array(chosen).T
             rows = _marked(tokens, split, split.lines[line], start, width)
@@ -194,13 +178,8 @@ def _one_document(width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(width)[None], np.zeros((1, width), dtype=np.int64)
 
 
-def _source(split: Split, place: np.ndarray) -> np.ndarray:
+def _source(split: Side, place: np.ndarray) -> np.ndarray:
     return (np.searchsorted(split.documents, place, side="right") - 1).astype(np.int32)
-
-
-def _whole(cumulative: np.ndarray, limit: int) -> int:
-    """The last document that a limit leaves in; the first one always stays."""
-    return max(int(np.searchsorted(cumulative, limit, side="right")) - 1, 0)
 
 
 def _line_windows(lines: np.ndarray, width: int, stride: int, ahead: int) -> Iterator[tuple[int, int, int]]:
@@ -210,7 +189,7 @@ def _line_windows(lines: np.ndarray, width: int, stride: int, ahead: int) -> Ite
             yield line, int(start), int(first)
 
 
-def _marked(tokens: Tokens, split: Split, spans: np.ndarray, start: np.ndarray, width: int) -> Rows:
+def _marked(tokens: Tokens, split: Side, spans: np.ndarray, start: np.ndarray, width: int) -> Rows:
     """Lines between their marks, from token `start` of each on, filled up to the width."""
     before, after = tokens.vocabulary.marks or (tokens.vocabulary.pad,) * 2
     begin, length = spans[:, :1], spans[:, 1:] - spans[:, :1]
@@ -221,7 +200,7 @@ def _marked(tokens: Tokens, split: Split, spans: np.ndarray, start: np.ndarray, 
     return Rows(ids, np.arange(width)[None], np.where(place <= length + 1, 0, -1))
 
 
-def _line_counts(split: Split, owner: np.ndarray, counts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _line_counts(split: Side, owner: np.ndarray, counts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A function of (lines, places in them): how much text each token covers.
 
     The mark after a line covers its end and the blank lines that follow, and those before a document's first line.

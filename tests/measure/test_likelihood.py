@@ -263,7 +263,7 @@ def test_a_limit_keeps_whole_documents(folder):
     assert 0 < kept < len(whole.documents["tokens"])
     assert np.array_equal(part.documents["tokens"], whole.documents["tokens"][:kept])
     np.testing.assert_allclose(part.documents["nll"], whole.documents["nll"][:kept], rtol=1e-6)
-    assert part.documents["tokens"].sum() <= 150 < whole.documents["tokens"][: kept + 1].sum()
+    assert part.documents["bytes"].sum() <= 150 < whole.documents["bytes"][: kept + 1].sum()
 
 
 def test_an_infinite_loss_is_told_as_it_is(recipe):

@@ -294,3 +294,23 @@ def test_real_texts_are_covered_to_the_byte(real, name, tokenizer):
             assert tokens.vocabulary.decode(split.ids) == document
         lines = document.split("\n")
         assert len(split.lines) == sum(bool(line.split() if tokenizer == Words() else line) for line in lines)
+
+
+@pytest.mark.parametrize("tokenizer", [Characters(), Words(1), BytePairs(300)])
+def test_a_limit_in_bytes_keeps_whole_documents(tokenizer):
+    texts = ("abc abc\nab", "é\nbcc", "a b c ab", "cc\n")
+    tokens = prepare(Given(("abc é " * 9,), texts), tokenizer)
+    whole, sizes = tokens.validation, np.cumsum([len(text.encode()) for text in texts])
+    for limit in (1, *sizes - 1, *sizes, 10**6):
+        cut = tokens.at_most(int(limit), 1).validation
+        count = max(1, int((sizes <= limit).sum()))
+        end = whole.documents[count]
+        assert len(cut.documents) == count + 1 and len(cut.ids) == len(cut.characters) == end
+        assert cut.bytes.sum() == sizes[count - 1] and np.array_equal(cut.ids, whole.ids[:end])
+        assert cut.lines.tolist() == [line for line in whole.lines.tolist() if line[1] <= end]
+
+
+def test_a_limit_keeps_enough_for_one_row():
+    tokens = prepare(Given(("abc" * 9,), ("ab", "ba", "abcabc", "c")), Characters())
+    assert len(tokens.at_most(1, 8).validation.documents) == 4
+    assert tokens.at_most(1, 10**6).validation.documents[-1] == len(tokens.validation.ids)

@@ -58,7 +58,7 @@ def test_a_stream_is_scored_once_in_order(tokenizer, shape, batch, ahead):
     split = tokens.validation
     if len(split.ids) < width:
         return
-    batches = list(Stream().held_out(tokens, width, stride, batch, None, ahead))
+    batches = list(Stream().held_out(tokens, width, stride, batch, ahead))
     assert [len(rows.ids) for rows in batches[:-1]] == [batch] * (len(batches) - 1)
     got = {
         name: np.concatenate([getattr(rows, name)[rows.fresh] for rows in batches])
@@ -81,7 +81,7 @@ def test_lines_are_scored_once_to_the_byte(tokenizer, shape, batch, ahead):
     tokens, (width, stride) = tokens_of(tokenizer), shape
     split, (before, after) = tokens.validation, tokens.vocabulary.marks
     expected = [[before, *split.ids[start:end], after] for start, end in split.lines]
-    batches = list(Lines().held_out(tokens, width, stride, batch, None, ahead))
+    batches = list(Lines().held_out(tokens, width, stride, batch, ahead))
     fresh = np.concatenate([rows.ids[rows.fresh] for rows in batches])
     assert fresh.tolist() == [token for line in expected for token in line[ahead:]]
     for name in ("bytes", "characters"):
@@ -116,27 +116,6 @@ def test_lines_by_hand():
     assert rows.bytes.tolist() == [[0, 1, 1, 3], [0, 1, 1, 0], [0, 1, 0, 0]]  # blank lines count to a line's end
     assert rows.source.tolist() == [[0, 0, 0, 0], [0, 0, 0, -1], [1, 1, 1, -1]]
     assert rows.fresh.tolist() == [[False, True, True, True], [False, True, True, False], [False, True, True, False]]
-
-
-@pytest.mark.parametrize("examples", [Stream(), Lines()])
-@pytest.mark.parametrize("ahead", [0, 1])
-def test_a_limit_keeps_whole_documents(examples, ahead):
-    tokens = prepare(TEXT, Characters())
-    everything = np.concatenate([r.source[r.fresh] for r in examples.held_out(tokens, 11, 9, 4, None, ahead)])
-    counts = np.bincount(everything[everything >= 0])
-    assert len(counts) == 4
-    special = int(ahead == 0 and examples == Stream())  # the very first separator, which is in no document
-    for limit in (1, counts[0] - 1, counts[0], counts[0] + counts[1] - 1, counts[:2].sum(), counts[:3].sum(), 10**6):
-        got = [r.source[r.fresh] for r in examples.held_out(tokens, 11, 9, 4, int(limit) + special, ahead)]
-        kept = np.bincount(np.concatenate(got)[special:])
-        whole = max(int((np.cumsum(counts) <= limit).sum()), 1)
-        assert kept.tolist() == counts[:whole].tolist()
-
-
-def test_a_limit_keeps_enough_for_one_window():
-    tokens = prepare(Given(("abc" * 9,), ("ab", "ba", "abcabc", "c")), Characters())
-    (rows,) = Stream().held_out(tokens, 8, 7, 4, 1)
-    assert rows.ids.shape == (2, 8) and rows.source.max() == 2 and rows.fresh.sum() == 13
 
 
 def test_blank_lines_before_the_first_count_to_its_end():
