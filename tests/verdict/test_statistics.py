@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from printed import close
 from scipy import integrate, stats
 
 from headtohead.spec import Mistake
@@ -32,13 +33,6 @@ from headtohead.verdict.statistics import (
 BASE = [3.412, 3.405, 3.421, 3.398, 3.417]
 CHAL = [3.401, 3.398, 3.407, 3.391, 3.404]
 THREE = [-0.011, 0.004, -0.009]
-
-
-def close(value, printed):
-    """Equal to the digits that `printed` has, given as text."""
-    decimals = len(printed.partition("e")[0].partition(".")[2])
-    scale = 10.0 ** int(printed.partition("e")[2] or 0)
-    return abs(value / scale - float(printed) / scale) <= 0.5000001 * 10.0**-decimals
 
 
 def ones(d):
