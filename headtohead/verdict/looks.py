@@ -1,0 +1,45 @@
+"""Looks at the results that were planned before the first run. Adding seeds until p < .05 is wrong one time in six."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headtohead.spec import Mistake
+from headtohead.verdict import words
+from headtohead.verdict.statistics import FEWEST
+
+# What ends a study before its last look: more seeds would answer nothing that was asked.
+SETTLED = (words.INVALID, words.UNSTABLE, words.IDENTICAL, words.BETTER, words.WORSE, words.EQUIVALENT)
+
+
+class Look(NamedTuple):
+    """A verdict on the first `seeds` seeds, at its own level."""
+
+    number: int  # from 1
+    seeds: int
+    alpha: float
+
+
+def planned(looks: Sequence[int], alpha: float, open_ended: bool = False) -> list[Look]:
+    """Each look with its share of α: an equal one, or 6α / (π² k²) where the number of looks is left open.
+
+    Either way the shares add up to at most α, so that by Bonferroni's inequality all looks together err as rarely as one.
+    """
+    if any(later <= earlier for earlier, later in zip(looks, looks[1:], strict=False)):
+        raise Mistake(f"looks = {tuple(looks)} must rise, as in (3, 5, 8): each adds seeds to those before")
+    if looks and looks[0] < FEWEST:
+        raise Mistake(f"looks = {tuple(looks)}: there is no verdict below {FEWEST} seeds; begin with {FEWEST}")
+    shares = [share(k, alpha) if open_ended else alpha / len(looks) for k in range(1, len(looks) + 1)]
+    return [Look(k, seeds, part) for k, (seeds, part) in enumerate(zip(looks, shares, strict=True), 1)]
+
+
+def share(k: int, alpha: float) -> float:
+    """What look k may spend where nobody says how many there will be: Σ 1 / k² = π² / 6."""
+    return 6 * alpha / (math.pi * k) ** 2
+
+
+def settled(verdicts: Iterable[str]) -> bool:
+    """Whether no challenger is left open, so that the seeds of the next look need not be paid for."""
+    return all(word in SETTLED for word in verdicts)
