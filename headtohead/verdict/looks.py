@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from headtohead.spec import Mistake
@@ -27,7 +28,7 @@ def planned(looks: Sequence[int], alpha: float, open_ended: bool = False) -> lis
 
     Either way the shares add up to at most α, so that by Bonferroni's inequality all looks together err as rarely as one.
     """
-    if any(later <= earlier for earlier, later in zip(looks, looks[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(looks)):
         raise Mistake(f"looks = {tuple(looks)} must rise, as in (3, 5, 8): each adds seeds to those before")
     if looks and looks[0] < FEWEST:
         raise Mistake(f"looks = {tuple(looks)}: there is no verdict below {FEWEST} seeds; begin with {FEWEST}")
