@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headtohead.report import numbers
+from headtohead.report import beside, numbers
 from headtohead.report.glossary import CLAIMS, LABELS, SIZES, VERDICTS, explain
 from headtohead.report.numbers import Scale
 
@@ -14,7 +14,8 @@ Fact = tuple[str, list[str]]
 
 COSTS = {"parameters": "parameters", "flops": "FLOPs", "seconds": "time", "memory": "memory", "dollars": "dollars"}
 UNTUNED = "untuned"
-SILENT = ("INVALID", "UNSTABLE", "UNREPLICATED")  # verdicts beside which no probability may stand
+REFUSED = ("INVALID", "UNSTABLE")
+SILENT = (*REFUSED, "UNREPLICATED")  # verdicts beside which no probability may stand
 TUNING = "none on record: every arm has the settings that the study gives it, which may not be its best"
 MATCHES = {True: "at equal tokens", False: "on different batches", None: "whether at equal tokens is not known"}
 
@@ -26,12 +27,14 @@ def facts(name: str, verdict: Mapping[str, Any]) -> list[Fact]:
         "meaning": meaning(entry),
         "changed": changes(entry),
         "effect": effects(entry, verdict["primary"]),
-        "seeds": _seeds(entry, len(verdict["arms"])),
+        "seeds": _seeds(entry, beside.family(verdict)) + beside.look(verdict),
+        "new text": [] if entry["verdict"] in REFUSED else beside.new_text(entry, unit(verdict["primary"])),
+        "beside": [] if entry["verdict"] in SILENT else beside.other_spreads(entry),
         "reach": _reach(entry, verdict["primary"]),
         "audits": _audits(entry["audits"]) + _audits(verdict["baseline"]["audits"], " of the baseline"),
         "costs": [match(entry)],
         "tuning": [TUNING] if UNTUNED in entry["qualifiers"] else [],
-        "stability": stability(entry),
+        "stability": stability(entry) + beside.failures(entry),
         "claims": [claim(each, verdict["primary"]) for each in entry["claims"]],
         "lock": _lock(verdict, entry),
         "to settle it": _settling(entry),
@@ -50,7 +53,7 @@ def answer(name: str, verdict: Mapping[str, Any]) -> str:
     entry = verdict["arms"][name]
     labels = f" ({', '.join(entry['qualifiers'])})" if entry["qualifiers"] else ""
     size = [f"Its size: {LABELS[label]}." for label in SIZES if label in entry["qualifiers"]]
-    figures = "; ".join([*effects(entry, verdict["primary"])[:2], *_seeds(entry, len(verdict["arms"]))[:1]])
+    figures = "; ".join([*effects(entry, verdict["primary"])[:2], *_seeds(entry, beside.family(verdict))[:1]])
     told = [VERDICTS[entry["verdict"]].text, *size, f"{figures[0].upper()}{figures[1:]}."]
     return f"{name}{labels}. {' '.join(told)}"
 
@@ -91,7 +94,7 @@ def effects(entry: Entry, primary: Mapping[str, Any]) -> list[str]:
         return [f"{only}exactly 0 in every pair"]
     difference = f"{only}{primary['name']} {numbers.signed(entry['effect'], effect_scale(entry))}{unit(primary)}"
     if entry["interval"]:
-        difference += f", {100 * entry['interval_level']:g} % interval {interval(entry)}"
+        difference += f", {100 * entry['interval_level']:.3g} % interval {interval(entry)}"
     told = [difference, _shares(entry), _margin(entry, primary)]
     return [line for line in told if line]
 
@@ -117,7 +120,7 @@ def _margin(entry: Entry, primary: Mapping[str, Any]) -> str:
     return f"{said}; that the difference lies inside it: TOST p {inside}"
 
 
-def _seeds(entry: Entry, challengers: int) -> list[str]:
+def _seeds(entry: Entry, family: str) -> list[str]:
     """The pairs that were won, and the p values."""
     told = [f"better in {entry['won']} of {numbers.plural(entry['seeds'], 'pair')}"]
     if entry["verdict"] in SILENT:
@@ -126,8 +129,8 @@ def _seeds(entry: Entry, challengers: int) -> list[str]:
         chance = numbers.significant(100 * entry["better_probability"], 2)
         told[0] += f"; the chance that a new seed is better: {chance} %"
     if entry["p"] is not None:
-        several = f", {numbers.probability(entry['p_adjusted'])} adjusted for {challengers} challengers"
-        told.append(f"p {numbers.probability(entry['p'])}" + (several if challengers > 1 else ""))
+        several = f", {numbers.probability(entry['p_adjusted'])} adjusted for {family}" if family else ""
+        told.append(f"p {numbers.probability(entry['p'])}{several}")
     if entry["sign_flip"] is not None:
         told.append(f"p {numbers.probability(entry['sign_flip'])} if only the signs are counted on (sign-flip test)")
     return told

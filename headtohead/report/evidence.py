@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from headtohead.report import card, numbers
+from headtohead.report import beside, card, numbers
 from headtohead.report.document import Block, Code, Facts, Section, Table, Text
 from headtohead.report.folder import Folder
 from headtohead.report.glossary import LABELS, VERDICTS
@@ -187,12 +187,13 @@ def _method(folder: Folder) -> Section:
 def _steps(folder: Folder) -> list[tuple[str, str]]:
     """From the runs to the verdict."""
     verdict, stated = folder.verdict, folder.study.get("margin") is not None
-    level, inner = (f"{100 * (1 - share * verdict['alpha']):g} %" for share in (1, 2))
+    alpha = (verdict.get("look") or verdict)["alpha"]
+    level, inner = (f"{100 * (1 - share * alpha):.4g} %" for share in (1, 2))
     margin = f"±{numbers.significant(verdict['margin'])}{card.unit(verdict['primary'])}"
     said = "stated by the study" if stated else "a convention, as the study states none"
     if verdict["baseline"]["mean"]:
         said += f" ({100 * verdict['margin'] / abs(verdict['baseline']['mean']):.2g} % of the baseline's mean)"
-    several = numbers.plural(len(verdict["arms"]), "challenger")
+    several = beside.family(verdict) or "1 challenger"
     return [
         ("difference", "d = challenger − baseline for each seed, which sets start, data, masks and dropout of both"),
         ("interval", f"mean(d) ± t · sd(d) / √S at {level}, t with S − 1 degrees of freedom over S seeds"),

@@ -77,7 +77,7 @@ def _head(verdict: Mapping[str, Any], width: int) -> str:
 
 def _compact(verdict: Mapping[str, Any], width: int) -> str:
     """A line for each challenger, best first."""
-    level = f"{100 * (1 - verdict['alpha']):g} % interval"
+    level = f"{100 * next(iter(verdict['arms'].values()))['interval_level']:.3g} % interval"
     rows = [("verdict", "challenger", "effect", level, "won", "p adj.")]
     names = best_first(verdict)
     for name in names:

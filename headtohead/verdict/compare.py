@@ -88,6 +88,7 @@ def card(comparison: Comparison, verdict: Verdict, p_adjusted: float) -> dict[st
         "p_tost": tost(pair, rule.margin),
         "sign_flip": _sign_flip(comparison),
         "dz": rule.measure.shown(pair.dz),
+        "sd": pair.sd,
         "better_probability": pair.better_probability,
         "correlation": pair.correlation,
         "pairing_gain": pair.pairing_gain,

@@ -7,9 +7,7 @@ from typing import Any
 
 from headtohead.verdict import words
 from headtohead.verdict.compare import Seed
-from headtohead.verdict.folder import FINISHED, Run, batches, first_difference
-
-Batches = Mapping[Seed, Mapping[int, str]]  # the hash of every batch by seed and step
+from headtohead.verdict.folder import FINISHED, Log, Run, first_difference
 
 GRAVITY = {"pass": 0, "skip": 1, "fail": 2}
 
@@ -43,20 +41,23 @@ def objections(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> 
     return found + ([words.INCOMPARABLE] if len(texts) > 1 else [])
 
 
-def reservations(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> list[str]:
-    """The caveats that audits bring: warnings that have a label, and audits that were not done."""
+def reservations(
+    baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run], of_pair: Sequence[dict[str, Any]]
+) -> list[str]:
+    """The caveats that audits bring, those of the pair too: warnings that have a label, and audits that were not done."""
     audited = [worst(baseline), worst(challenger)]
     labels = [
         words.AUDIT_CAVEATS[audit["id"]]
-        for audits in audited
+        for audits in [*audited, of_pair]
         for audit in audits
         if audit["result"] == "fail" and audit["id"] in words.AUDIT_CAVEATS
     ]
+    labels += [words.SINGLE_BUDGET for audit in of_pair if (audit["id"], audit["result"]) == ("A-CROSS", "skip")]
     skipped = any(audit["severity"] == "fatal" and audit["result"] == "skip" for audits in audited for audit in audits)
     return list(dict.fromkeys(labels)) + ([words.UNAUDITED] if skipped or not all(audited) else [])
 
 
-def different_data(seen: Batches, challenger: Mapping[Seed, Run], seeds: Sequence[Seed]) -> dict[str, int]:
+def different_data(logs: Sequence[tuple[Seed, Log, Log]]) -> dict[str, int]:
     """The seeds whose run did not see the baseline's batches, with the first step at which the two part."""
-    steps = {str(seed): first_difference(seen[seed], batches(challenger[seed])) for seed in seeds}
+    steps = {str(seed): first_difference(base.batches, own.batches) for seed, base, own in logs}
     return {seed: step for seed, step in steps.items() if step is not None}

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headtohead.files import read_json
 from headtohead.spec import Mistake
@@ -140,17 +140,26 @@ def outcome(runs: Mapping[Seed, Run], measure: Measure) -> Outcome:
     return Outcome(values, failed)
 
 
-def batches(run: Run) -> dict[int, str]:
-    """The hash of every batch a run was trained on, by step. A step that was repeated after a resume counts once."""
-    found = {}
+class Log(NamedTuple):
+    """What a run's log says of every step; a step that was repeated after a resume counts once."""
+
+    batches: dict[int, str]  # the hash of the batch
+    losses: dict[int, float]  # of training, where it is a number
+
+
+def read_log(run: Run) -> Log:
+    """The log of a run's steps."""
+    log = Log({}, {})
     with open(run.folder / "steps.jsonl", encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             try:
                 step = json.loads(line)
             except json.JSONDecodeError:
                 raise Mistake(f"{file.name} line {number} is not JSON; delete the run's folder and run again") from None
-            found[step["step"]] = step["batch"]
-    return found
+            log.batches[step["step"]] = step["batch"]
+            if step.get("loss") is not None:
+                log.losses[step["step"]] = step["loss"]
+    return log
 
 
 def first_difference(one: Mapping[int, str], other: Mapping[int, str]) -> int | None:

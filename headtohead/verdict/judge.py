@@ -6,7 +6,7 @@ Only "ratios" and "price" hold numbers that depend on how fast the machine was.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,16 @@ from headtohead.files import write_json
 from headtohead.verdict import words
 from headtohead.verdict.bill import dollars_per_second, price_of_seeds, ratios, spent
 from headtohead.verdict.claims import answers, questions
+from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, Seed, card, compare, plain, whereabouts
+from headtohead.verdict.crossing import crossing, late_differences
+from headtohead.verdict.earlier import read_earlier
 from headtohead.verdict.fairness import different_data, objections, reservations, worst
-from headtohead.verdict.folder import FAILED, Run, Runs, batches, command, outcome, read_runs, read_study
+from headtohead.verdict.folder import FAILED, Log, Run, Runs, command, outcome, read_log, read_runs, read_study
+from headtohead.verdict.ledger import abandoned
+from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
+from headtohead.verdict.new_text import new_text
 from headtohead.verdict.statistics import holm
 from headtohead.verdict.words import Verdict, decide
 
@@ -30,8 +36,11 @@ USUAL_SEEDS = 5  # what a claim takes, where the runs at hand say nothing about 
 class Judged:
     """A study's folder, read."""
 
+    out: Path
     study: dict[str, Any]
     runs: Runs
+    look: Look | None  # of several that were planned
+    abandoned: list[str]  # challengers that the study once had; they count in its family
 
     @property
     def baseline(self) -> Mapping[Seed, Run]:
@@ -40,6 +49,11 @@ class Judged:
     @property
     def challengers(self) -> list[str]:
         return [arm for arm in self.study["arms"] if arm != self.study["baseline"]]
+
+    @property
+    def family(self) -> int:
+        """Challengers that are tested together."""
+        return max(1, len(self.challengers) + len(self.abandoned))
 
     def outcomes(self, challenger: str, measure: Measure) -> tuple[Outcome, Outcome]:
         """What the baseline's and a challenger's runs came to on a measure."""
@@ -61,44 +75,69 @@ class Case:
     comparison: Comparison
     p_adjusted: float
     different: dict[str, int]  # seeds whose batches were not the baseline's, with the first such step
+    audits: list[dict[str, Any]]  # of the pair; those of its runs lie with the runs
 
 
 def judge(out: Path) -> dict[str, Any]:
     """The verdict on every challenger of a study, as verdict.json holds it."""
-    study = read_study(Path(out))
-    judged = Judged(study, read_runs(Path(out), study))
+    judged = _read(Path(out))
     rule = _rule(judged)
     cases = _cases(judged, rule)
+    beside = companions({case.name: case.comparison for case in cases}, read_earlier(judged.out))
     verdicts = {case.name: _verdict(judged, case) for case in cases}
     claimed = _claimed(judged, rule, verdicts)
     entries = {}
     for case in cases:
-        entry = card(case.comparison, verdicts[case.name], case.p_adjusted) | _evidence(judged, case)
+        entry = (
+            card(case.comparison, verdicts[case.name], case.p_adjusted) | _evidence(judged, case) | beside[case.name]
+        )
         entries[case.name] = entry | {"claims": claimed.get(case.name, [])} | _costs(judged, case, entry)
     return plain(_head(judged, rule) | {"arms": entries})
 
 
+def _read(out: Path) -> Judged:
+    """The folder, as far as the last planned look that its runs have reached."""
+    study = read_study(out)
+    look = reached(out, study)
+    seen = study | {"seeds": study["seeds"][: look.seeds]} if look else study
+    return Judged(out, seen, read_runs(out, seen), look, abandoned(out, study))
+
+
 def _cases(judged: Judged, rule: Rule) -> list[Case]:
     compared = {name: compare(rule, *judged.outcomes(name, rule.measure)) for name in judged.challengers}
-    adjusted = adjust(compared)
-    seen = {seed: batches(run) for seed, run in judged.baseline.items() if run.state != FAILED}
-    return [
-        Case(name, each, adjusted[name], different_data(seen, judged.runs[name], each.seeds))
-        for name, each in compared.items()
-    ]
+    adjusted = adjust(compared, rule.family)
+    seen = {seed: read_log(run) for seed, run in judged.baseline.items() if run.state != FAILED}
+    cases = []
+    for name, each in compared.items():
+        logs = [(seed, seen[seed], read_log(judged.runs[name][seed])) for seed in each.seeds]
+        different = different_data(logs)
+        audits = [_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)}]
+        cases.append(Case(name, each, adjusted[name], different, audits))
+    return cases
+
+
+def _crossing(
+    judged: Judged, name: str, logs: Sequence[tuple[Seed, Log, Log]], different: Mapping[str, int]
+) -> dict[str, Any]:
+    """A-CROSS, where both arms' training losses are of the same batches and mean the same."""
+    changed = judged.study.get("changed", {}).get(name, {})
+    unlike = any(address.startswith("objective") or "dropout" in address for address in changed)
+    curves = [] if different or unlike else [late_differences(base.losses, own.losses) for _, base, own in logs]
+    return crossing(curves)._asdict()
 
 
 def _rule(judged: Judged) -> Rule:
     study = judged.study
     measure = measure_from(study["primary"])
     margin = margin_for(study.get("margin"), measure, outcome(judged.baseline, measure).mean)
-    return Rule(measure, margin, study["alpha"], tuple(study["seeds"]), max(1, len(judged.challengers)))
+    alpha = judged.look.alpha if judged.look else study["alpha"]
+    return Rule(measure, margin, alpha, tuple(study["seeds"]), judged.family)
 
 
-def adjust(compared: Mapping[str, Comparison]) -> dict[str, float]:
-    """Holm over all challengers; one that could not be tested counts as a test that found nothing."""
+def adjust(compared: Mapping[str, Comparison], family: int = 0) -> dict[str, float]:
+    """Holm over all challengers; one that could not be tested, or was abandoned, counts as a test that found nothing."""
     ps = [1.0 if math.isnan(each.pair.p) else each.pair.p for each in compared.values()]
-    return dict(zip(compared, holm(ps), strict=True))
+    return dict(zip(compared, holm(ps + [1.0] * (family - len(ps))), strict=False))
 
 
 def _verdict(judged: Judged, case: Case) -> Verdict:
@@ -107,7 +146,7 @@ def _verdict(judged: Judged, case: Case) -> Verdict:
     failed = bool(compared.baseline.failed or compared.challenger.failed)
     found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own), failed)
     unpaired = [words.UNPAIRED] if case.different else []
-    caveats = [*words.caveats(compared.pair), *unpaired, *reservations(baseline, own)]
+    caveats = [*words.caveats(compared.pair), *unpaired, *reservations(baseline, own, case.audits)]
     return Verdict(found.word, (*found.qualifiers, *caveats))
 
 
@@ -125,7 +164,8 @@ def _evidence(judged: Judged, case: Case) -> dict[str, Any]:
         "margin_stated": judged.study.get("margin") is not None,
         "same_data": not case.different if case.comparison.seeds else None,
         "different_data": case.different,
-        "audits": worst(judged.runs[case.name]),
+        "audits": [*worst(judged.runs[case.name]), *case.audits],
+        "new_text": new_text(case.comparison, judged.baseline, judged.runs[case.name]),
     } | whereabouts(case.comparison)
 
 
@@ -139,11 +179,20 @@ def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, An
     base, own = ([runs[seed] for seed in case.comparison.seeds] for runs in (judged.baseline, judged.runs[case.name]))
     counts = entry["seeds_needed"] or [USUAL_SEEDS, USUAL_SEEDS]
     confirm = command(judged.study, "--confirm", str(counts[-1]))
+    if judged.look and judged.look != looks_of(judged.study)[-1]:
+        confirm = command(judged.study, "--out", str(judged.out))  # seeds that were planned need no fresh study
     return {
         "ratios": ratios(base, own, rate),
         "price": price_of_seeds(judged.runs, counts, rate),
         "command": confirm if entry["verdict"] in words.OPEN else None,
     }
+
+
+def _look(judged: Judged) -> dict[str, Any] | None:
+    """Which of the planned looks this is, and the level that it has."""
+    if judged.look is None:
+        return None
+    return judged.look._asdict() | {"planned": [look.seeds for look in looks_of(judged.study)]}
 
 
 def _head(judged: Judged, rule: Rule) -> dict[str, Any]:
@@ -156,7 +205,9 @@ def _head(judged: Judged, rule: Rule) -> dict[str, Any]:
         "lock": study.get("lock"),
         "primary": {"name": measure.name, "unit": measure.unit, "better": measure.better},
         "margin": rule.margin,
-        "alpha": rule.alpha,
+        "alpha": study["alpha"],
+        "look": _look(judged),
+        "abandoned": judged.abandoned,
         "seeds": list(rule.seeds),
         "baseline": {
             "name": study["baseline"],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from headtohead.request import complete
 from headtohead.spec import Mistake
 from headtohead.verdict import words
 from headtohead.verdict.statistics import FEWEST
@@ -39,6 +41,18 @@ def planned(looks: Sequence[int], alpha: float, open_ended: bool = False) -> lis
 def share(k: int, alpha: float) -> float:
     """What look k may spend where nobody says how many there will be: Σ 1 / k² = π² / 6."""
     return 6 * alpha / (math.pi * k) ** 2
+
+
+def looks_of(study: Mapping[str, Any]) -> list[Look]:
+    """The looks that a study planned; none where it judges all its seeds at once."""
+    return planned(study.get("looks") or (), study["alpha"], study.get("open_ended", False))
+
+
+def reached(out: Path, study: Mapping[str, Any]) -> Look | None:
+    """The last look whose runs have all ended, or else the first: that one is still to be finished."""
+    looks = [look for look in looks_of(study) if look.seeds <= len(study["seeds"])]
+    done = [look for look in looks if complete(out, {**study, "seeds": study["seeds"][: look.seeds]})]
+    return (done or looks[:1])[-1] if looks else None
 
 
 def settled(verdicts: Iterable[str]) -> bool:

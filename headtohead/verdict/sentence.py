@@ -55,7 +55,7 @@ def _effect(entry: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
         return f"every {name} equals the baseline's exactly over {_seeds(entry)}; the change did nothing"
     if entry["interval"]:
         low, high = entry["interval"]
-        said += f" [{100 * entry['interval_level']:g} % {low:+.4g} to {high:+.4g}]"
+        said += f" [{100 * entry['interval_level']:.3g} % {low:+.4g} to {high:+.4g}]"
     if entry["relative"] is not None:
         said += f", {100 * entry['relative']:+.2f} %"
     said += f", better in {entry['won']} of {_seeds(entry)}"

@@ -11,6 +11,7 @@ from typing import Any
 from headtohead.spec import Mistake
 from headtohead.verdict import words
 from headtohead.verdict.bill import COMPARED
+from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, card, compare, plain, whereabouts
 from headtohead.verdict.judge import VERSION, adjust
 from headtohead.verdict.margins import margin_for, measure_from
@@ -41,7 +42,8 @@ def judge_table(path: Path) -> dict[str, Any]:
     rule = _rule(rows, arms, baseline, Path(path))
     compared = {name: compare(rule, arms[baseline], arm) for name, arm in arms.items() if name != baseline}
     adjusted, stated = adjust(compared), bool(rows[0].get("margin"))
-    entries = {name: _entry(each, adjusted[name], stated) for name, each in compared.items()}
+    beside = companions(compared, [])
+    entries = {name: _entry(each, adjusted[name], stated) | beside[name] for name, each in compared.items()}
     return plain(_head(Path(path), rule, baseline, arms[baseline]) | {"arms": entries})
 
 
@@ -138,6 +140,7 @@ def _entry(comparison: Comparison, p_adjusted: float, stated: bool) -> dict[str,
         "different_data": {},
         "audits": [],
         "claims": [],
+        "new_text": None,
         "margin_stated": stated,
     }
     unknown |= {"ratios": dict.fromkeys(COMPARED), "price": None, "command": None}
@@ -155,6 +158,8 @@ def _head(path: Path, rule: Rule, baseline: str, outcome: Outcome) -> dict[str, 
         "primary": {"name": measure.name, "unit": measure.unit, "better": measure.better},
         "margin": rule.margin,
         "alpha": rule.alpha,
+        "look": None,
+        "abandoned": [],
         "seeds": list(rule.seeds),
         "baseline": {"name": baseline, "mean": outcome.mean, "audits": []},
         "price": None,

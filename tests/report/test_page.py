@@ -88,7 +88,7 @@ def test_a_finished_study(finished):
     for part in (
         "Does a smaller head lose anything?",
         "It was said to lose nothing.",
-        "BETTER small (negligible, untuned)",
+        "BETTER small (negligible, untuned, single-budget)",
         "oss −0.0104 nats per token, 95 % interval −0.0145 to −0.0063",
         "model.head: Big(beta=1.0) -> Small(size=0)",
         "Every arm's loss lies below the unigram loss",

@@ -43,7 +43,7 @@ def test_a_card_says_it_all_in_order(tmp_path):
     lines = shown.splitlines()
     assert lines[0] == "smaller: Does a smaller head lose anything?"
     assert "It was said" not in shown  # the question's further paragraphs stand on the page
-    assert "BETTER small (negligible, untuned)" in lines
+    assert "BETTER small (negligible, untuned, single-budget)" in lines
     # By hand, METHOD.md's first oracle: m = -.0104, 95 % interval [-.0144805, -.0063195], baseline 3.4106
     said = told(shown)
     for part in (
@@ -55,7 +55,7 @@ def test_a_card_says_it_all_in_order(tmp_path):
         "p 0.0021",
         "5 seeds find a true difference of 0.0055 nats per token with a chance of 80 %",
         "one of the margin, 0.017, takes 3 seeds of every arm (12.5 min, $0.25)",
-        "audits 1 passed, 0 failed, 0 skipped",
+        "audits 1 passed, 0 failed, 1 skipped",
         "at equal tokens, parameters ×0.80, FLOPs ×1.00, time ×1.50, memory ×1.00, dollars ×1.50",
         "no run failed, none is missing",
         "loss is not worse by the margin or more, margin 0.017 nats per token: yes",
@@ -63,7 +63,7 @@ def test_a_card_says_it_all_in_order(tmp_path):
     ):
         assert part in said, part
     labels = [line[2:16].strip() for line in lines if re.match(r"  \S", line)]
-    expected = "meaning changed effect seeds reach audits costs tuning stability claims lock"
+    expected = "meaning changed effect seeds beside reach audits costs tuning stability claims lock"
     assert labels[: len(expected.split())] == expected.split()
 
 
@@ -79,7 +79,7 @@ def test_a_failed_audit_is_told_with_its_sentence_and_evidence(tmp_path):
     rewrite(out / "arms/small/seed1/audits.json", found)
     shown = told(verdict_table(judge(out)))
     assert "INVALID small (A-CAUSAL," in shown
-    assert "1 passed, 1 failed, 1 skipped" in shown
+    assert "1 passed, 1 failed, 2 skipped" in shown
     assert "A-CAUSAL failed (fatal, seed 1): It sees the future." in shown
     assert "moved by 0.374" in shown
     assert "descriptive only: loss −0.0104" in shown
@@ -109,7 +109,7 @@ def test_what_is_open_comes_with_the_command_that_settles_it(tmp_path):
     entry = verdict["arms"]["small"]
     assert entry["verdict"] == "INCONCLUSIVE"
     shown = told(verdict_table(verdict))
-    assert "INCONCLUSIVE small (untuned)" in shown
+    assert "INCONCLUSIVE small (untuned, single-budget)" in shown
     assert "loss −0.005 nats per token, 95 % interval −0.026 to +0.015" in shown  # half of it is .0202: digits to .001
     assert f"to settle it {entry['command']}" in shown
     low, high = entry["seeds_needed"]

@@ -34,7 +34,7 @@ def test_a_finished_study(write):
     assert found["margin"] == pytest.approx(0.017053)
     entry = found["arms"]["small"]
     assert set(entry) >= set(PROMISED.split())
-    assert (entry["verdict"], entry["qualifiers"]) == ("BETTER", ["negligible", "untuned"])
+    assert (entry["verdict"], entry["qualifiers"]) == ("BETTER", ["negligible", "untuned", "single-budget"])
     assert entry["changed"] == ["model.head"]
     assert entry["effect"] == pytest.approx(-0.0104)
     assert entry["interval"] == pytest.approx([-0.0144805, -0.0063195], abs=1e-7)
@@ -42,7 +42,9 @@ def test_a_finished_study(write):
     assert entry["p"] == entry["p_adjusted"] == pytest.approx(0.00210479, abs=1e-8)
     assert (entry["seeds"], entry["won"], entry["paired_seeds"]) == (5, 5, [0, 1, 2, 3, 4])
     assert entry["detectable"] == pytest.approx(1.682 * 0.00328634, rel=1e-3)
-    assert entry["audits"] == [audit() | {"seeds": [0, 1, 2, 3, 4]}]
+    assert entry["audits"][0] == audit() | {"seeds": [0, 1, 2, 3, 4]}
+    crossing = entry["audits"][1]
+    assert (crossing["id"], crossing["result"], crossing["seeds"]) == ("A-CROSS", "skip", [0, 1, 2, 3, 4])
     assert entry["same_data"] is True and entry["different_data"] == {}
     assert entry["values"]["challenger"] == {str(seed): loss for seed, loss in enumerate(CHAL)}
     assert entry["failures"] == {"baseline": {}, "challenger": {}}
@@ -136,7 +138,7 @@ def test_a_fatal_audit_of_one_seed_is_enough(write):
     (out / "arms/small/seed3/audits.json").write_text(json.dumps([leak]))
     entry = small(out)
     assert (entry["verdict"], entry["qualifiers"][0]) == ("INVALID", "A-CAUSAL")
-    assert entry["audits"] == [leak | {"seeds": [3]}]
+    assert entry["audits"][0] == leak | {"seeds": [3]}
     assert entry["effect"] == pytest.approx(-0.0104)  # still described
     assert entry["claims"][0]["answer"] == "not enough evidence"
 
@@ -155,7 +157,7 @@ def test_a_warning_changes_no_verdict_and_may_bring_a_caveat(write):
     audits = [audit(), audit("A-CROSS", "fail", "warn"), audit("A-FLOOR", "fail", "warn")]
     (out / "arms/small/seed1/audits.json").write_text(json.dumps(audits))
     assert small(out)["verdict"] == "BETTER"
-    assert small(out)["qualifiers"] == ["negligible", "untuned", "crossing-curves"]
+    assert small(out)["qualifiers"] == ["negligible", "untuned", "crossing-curves", "single-budget"]
 
 
 @pytest.mark.parametrize("audits", [[], [audit(result="skip")]])
@@ -188,6 +190,39 @@ def test_a_step_that_was_repeated_after_a_resume_counts_once(write):
     with open(out / "arms/small/seed0/steps.jsonl", "a") as file:
         file.write(json.dumps({"step": 2, "loss": 3.0, "batch": "0-2", "seconds": 9.0}) + "\n")
     assert small(out)["same_data"] is True
+
+
+def log(out, arm, seed, losses, **more):
+    steps = [
+        {"step": step, "loss": loss, "batch": f"{step}", "seconds": 1.0} | more for step, loss in enumerate(losses)
+    ]
+    (out / f"arms/{arm}/seed{seed}/steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
+
+
+def crossed(write, late, **changes):
+    """The audit and labels of a challenger whose training loss lies `late` above the baseline's in the last steps."""
+    out = write({"baseline": BASE, "small": CHAL}, **changes)
+    for seed in range(5):
+        log(out, "baseline", seed, [3.0] * 300)
+        log(out, "small", seed, [2.9] * 240 + [3.0 + late + 1e-3 * seed] * 60)
+    entry = small(out)
+    return entry["audits"][-1], entry["qualifiers"]
+
+
+def test_curves_that_cross_are_a_caveat(write):
+    found, labels = crossed(write, 0.05)
+    assert (found["id"], found["result"]) == ("A-CROSS", "fail") and "crossing-curves" in labels
+
+
+def test_curves_that_do_not_cross_are_none(write):
+    found, labels = crossed(write, -0.1)
+    assert found["result"] == "pass" and labels == ["negligible", "untuned"]
+
+
+@pytest.mark.parametrize("address", ["objective.rate", "model.dropout"])
+def test_training_losses_that_mean_something_else_are_not_compared(write, address):
+    found, labels = crossed(write, 0.05, changed={"small": {address: [0, 1]}})
+    assert found["result"] == "skip" and labels[-1] == "single-budget"
 
 
 # ---- failures and gaps ---------------------------------------------------------------------------------------------

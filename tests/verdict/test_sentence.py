@@ -18,7 +18,7 @@ def line(out, name="small"):
 
 def test_better(write):
     assert line(write({"baseline": BASE, "small": CHAL})) == (
-        "small: BETTER (negligible, untuned): model.head Big(beta=1.0) -> Small(); "
+        "small: BETTER (negligible, untuned, single-budget): model.head Big(beta=1.0) -> Small(); "
         "loss -0.0104 nats per token [95 % -0.01448 to -0.006319], -0.30 %, better in 5 of 5 seeds; "
         "at equal tokens, ×0.80 parameters, ×1.00 FLOPs, ×1.50 time, ×1.00 memory, ×1.50 dollars."
     )
@@ -42,10 +42,10 @@ def test_invalid_and_unstable_are_descriptive_only(write, run):
     out = write({"baseline": BASE, "small": [*CHAL[:4], None]})
     run(out, "small", 4, None, status={"state": "failed", "reason": "loss is not finite at step 1"})
     said = line(out)
-    assert said.startswith("small: UNSTABLE (untuned): ") and "descriptive only: loss -0.00975" in said
+    assert said.startswith("small: UNSTABLE (untuned, single-budget): ") and "descriptive only: loss -0.00975" in said
     assert "challenger seed 4 failed (loss is not finite at step 1)" in said and "--confirm" not in said
     (out / "arms/baseline/seed0/audits.json").write_text(json.dumps([audit("A-CAUSAL", "fail")]))
-    assert line(out).startswith("small: INVALID (A-CAUSAL of the baseline, untuned): ")
+    assert line(out).startswith("small: INVALID (A-CAUSAL of the baseline, untuned, single-budget): ")
 
 
 def test_a_challenger_that_never_finished(write, run):
