@@ -53,8 +53,12 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.schedule import Constant, CosineDecay, InverseSquareRoot, LinearDecay, Schedule, WarmupStableDecay
     from headtohead.spec import Mistake, Part, Size, at, diff
     from headtohead.study import Better, Claim, Equivalent, Higher, Lower, NoWorse, Price, Recipe, Study
+    from headtohead.text.corpus import Corpus
+    from headtohead.text.documentation import PythonDocs
     from headtohead.text.examples import Examples, Lines, Rows, Stream
-    from headtohead.text.source import Corpus, File, PythonDocs, Text
+    from headtohead.text.file import File
+    from headtohead.text.source import Document, Text
+    from headtohead.text.split import Split
     from headtohead.text.tokenizer import BytePairs, Characters, Tokenizer, Words
 
 

@@ -66,7 +66,7 @@ class Run:
 
     def __init__(self, folder: Path, recipe: Recipe, seed: int, route: Route) -> None:
         self.folder, self.recipe, self.seed, self.route = folder, recipe, seed, route
-        self.tokens = prepare(recipe.text, recipe.tokenizer)
+        self.tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         self.vocabulary = self.tokens.vocabulary.size
         self.learner = recipe.learner(self.vocabulary, seed).to(route.device)
         self.optimizers = recipe.optimizer.optimizers(self.learner)

@@ -17,8 +17,10 @@ from headtohead.objectives.causal import CausalLM
 from headtohead.optimizer import AdamW, Optimizer
 from headtohead.schedule import CosineDecay, Schedule
 from headtohead.spec import Mistake, Part, Size, check, walk
+from headtohead.text.documentation import PythonDocs
 from headtohead.text.examples import Examples, Stream
-from headtohead.text.source import PythonDocs, Text
+from headtohead.text.source import Text
+from headtohead.text.split import Split
 from headtohead.text.tokenizer import BytePairs, Tokenizer
 
 
@@ -33,6 +35,7 @@ class Recipe(Part):
     objective: Objective = CausalLM()
     text: Text = PythonDocs()
     tokenizer: Tokenizer = BytePairs()
+    split: Split = Split()
     examples: Examples = Stream()
     length: int = 128
     batch: int = 32

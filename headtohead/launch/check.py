@@ -16,7 +16,7 @@ def audit_study(path: Path) -> list[dict[str, Any]]:
     """Every arm of a study, as initialized and with every parameter redrawn."""
     found = []
     for name, recipe in with_options(load_study(path), Options()).arms().items():
-        vocabulary = prepare(recipe.text, recipe.tokenizer).vocabulary.size
+        vocabulary = prepare(recipe.text, recipe.tokenizer, recipe.split).vocabulary.size
         found += [{"arm": name, **finding._asdict()} for finding in audit_start(recipe, vocabulary, 0)]
     return found
 

@@ -59,7 +59,7 @@ def lay_out(plan: dict[str, Any], study_file: Path, out: Path, jobs: int) -> Non
 def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
     """study.json: everything that judging and reporting need, without torch and without the study's code."""
     arms = study.arms()
-    tokens = {name: prepare(recipe.text, recipe.tokenizer) for name, recipe in arms.items()}
+    tokens = {name: prepare(recipe.text, recipe.tokenizer, recipe.split) for name, recipe in arms.items()}
     plan = {
         "study": loaded.name,
         "question": loaded.question,
@@ -178,7 +178,7 @@ def check_length(name: str, recipe: Recipe, tokens: Tokens) -> None:
 def rehearse(study: Study) -> None:
     """One small step of every arm, so that code that fails, fails before anything is written."""
     for name, recipe in study.arms().items():
-        tokens = prepare(recipe.text, recipe.tokenizer)
+        tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         check_length(name, recipe, tokens)
         _one_step(name, recipe, tokens)
 

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -15,10 +16,15 @@ import numpy as np
 
 from headtohead.files import read_json, write_json
 from headtohead.spec import Mistake, describe
-from headtohead.text import examples, store
-from headtohead.text.source import Corpus, Text
+from headtohead.text import split as splits
+from headtohead.text import store
+from headtohead.text.columns import Column
+from headtohead.text.corpus import Corpus, open_corpus
+from headtohead.text.encode import COLUMNS, encode
+from headtohead.text.source import Text
+from headtohead.text.split import Split
 from headtohead.text.tokenizer import Tokenizer
-from headtohead.text.vocabulary import Encoded, Vocabulary, load_vocabulary
+from headtohead.text.vocabulary import Vocabulary, load_vocabulary
 
 BLOCK = 2048  # tokens; a text without borders is evaluated in blocks of this length, the last one longer
 
@@ -42,7 +48,7 @@ class Side(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tokens:
-    """A prepared text. `fingerprint` is a hash of all of it."""
+    """A prepared text. `fingerprint` is a hash of what decides all of it."""
 
     name: str
     train: Side
@@ -50,6 +56,8 @@ class Tokens:
     vocabulary: Vocabulary
     bordered: bool
     note: str
+    probe: int  # documents at the start of the training side that are scored beside the held-out text
+    tuning: int  # documents at its end that are held out while rates are chosen
     fingerprint: str
 
     def at_most(self, size: int, width: int) -> Tokens:
@@ -63,29 +71,38 @@ class Tokens:
         count = max(1, int(np.searchsorted(covered, size, side="right")), int(np.searchsorted(ends, width)) + 1)
         return dataclasses.replace(self, validation=_first(side, min(count, len(ends))))
 
+    def for_tuning(self) -> Tokens:
+        """The tuning slice held out in place of the validation side, and not trained on."""
+        if not self.tuning:
+            raise Mistake(f"{self.name} has too few documents to hold a tuning slice out of them; give more text")
+        border = len(self.train.documents) - 1 - self.tuning
+        return dataclasses.replace(self, train=_first(self.train, border), validation=_last(self.train, border))
 
-def prepare(text: Text, tokenizer: Tokenizer) -> Tokens:
-    """The tokens of a text; the work is done once for each content of the text, tokenizer and version of this code."""
-    identity = text.identity()
-    code = [store.code(thing) for thing in (type(text), type(tokenizer), Text, Tokenizer, Vocabulary, Side)]
-    key = store.key(identity, describe(text), describe(tokenizer), code)
+    def of_training(self) -> Tokens:
+        """The probe, a part of the training text, to be scored as held-out text is."""
+        return dataclasses.replace(self, validation=_first(self.train, self.probe))
+
+
+def prepare(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> Tokens:
+    """The tokens of a text; the work is done once for each content of the text, setting and version of this code."""
+    corpus = open_corpus(text, split)
+    code = [store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, Side, Column, encode)]
+    key = store.key("tokens", corpus.folder.name, describe(tokenizer), code)
 
     def write(folder: Path) -> None:
-        corpus = text.read()
-        if text.identity() != identity:
-            raise Mistake(f"{corpus.name} changed while it was read; run again")
-        _write(corpus, tokenizer.train(corpus.train), folder)
+        _write(corpus, tokenizer.train(corpus.train), split, folder)
 
     # A vocabulary of the user's own class is found where the tokenizer's class is.
     return store.kept(key, write, lambda folder: _open(folder, sys.modules.get(type(tokenizer).__module__)))
 
 
-def evaluated(corpus: Corpus, tokens: Tokens) -> list[str]:
+def evaluated(corpus: Corpus, tokens: Tokens) -> Iterator[str]:
     """The text of each of `tokens.validation.documents`, to the character."""
     if corpus.bordered:
-        return corpus.validation
+        return (corpus.validation[index] for index in range(len(tokens.validation.documents) - 1))
     ends = np.append(0, np.cumsum(tokens.validation.characters, dtype=np.int64))[tokens.validation.documents]
-    return [corpus.validation[0][start:end] for start, end in pairwise(ends)]
+    whole = corpus.validation[0]
+    return (whole[start:end] for start, end in pairwise(ends))
 
 
 def _first(side: Side, count: int) -> Side:
@@ -100,71 +117,76 @@ def _first(side: Side, count: int) -> Side:
     )
 
 
-def _write(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> None:
-    numbers: dict[str, dict[str, float | str]] = {"train": {}, "validation": {}}
-    digests = [json.dumps(describe(vocabulary)), corpus.name, str(corpus.bordered)]
+def _last(side: Side, border: int) -> Side:
+    """What follows the first `border` documents, as a stream of its own; the separator before it stays with it."""
+    start = int(side.documents[border]) - int(side.documents[0])
+    lines = side.lines[int(np.searchsorted(side.lines[:, 0], start)) :]
+    return side._replace(
+        ids=side.ids[start:],
+        bytes=side.bytes[start:],
+        characters=side.characters[start:],
+        documents=side.documents[border:] - start,
+        lines=lines - np.int64(start),
+    )
+
+
+def _write(corpus: Corpus, vocabulary: Vocabulary, split: Split, folder: Path) -> None:
+    sides = {}
     for side, documents in (("train", corpus.train), ("validation", corpus.validation)):
-        split = _split(documents, vocabulary, corpus.bordered)
-        for name, value in split._asdict().items():
-            if isinstance(value, np.ndarray):
-                np.save(folder / f"{side}.{name}.npy", value)
-                digests.append(examples.digest(value))
-            else:
-                numbers[side][name] = value
-    fingerprint = hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest()
-    about = {"name": corpus.name, "bordered": corpus.bordered, "note": corpus.note, "fingerprint": fingerprint}
+        counts = encode(corpus.folder, side, vocabulary, folder)
+        sides[side] = {
+            "unknown_rate": counts.unknown / max(counts.plain, 1),
+            "unknown_bytes": counts.unknown_bytes / max(counts.bytes, 1),
+            "sha256": documents.sha256(),
+        }
+        if not corpus.bordered:
+            ends = np.load(folder / f"{side}.documents.npy")
+            np.save(folder / f"{side}.documents.npy", _blocks(int(ends[0]), int(ends[-1])))
+    probe, tuning = splits.ends(corpus.train.sizes if corpus.bordered else _block_sizes(folder), split)
+    about = {"name": corpus.name, "bordered": corpus.bordered, "note": corpus.note, "probe": probe, "tuning": tuning}
+    told = json.dumps([describe(vocabulary), about, sides])
+    about["fingerprint"] = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
     vocabulary.save(folder / "tokenizer.json")
-    write_json(folder / "text.json", {"about": about, "splits": numbers})
+    write_json(folder / "text.json", {"about": about, "sides": sides, "files": _files(folder)})
+
+
+def _block_sizes(folder: Path) -> np.ndarray:
+    """Bytes of each block of the training side."""
+    covered = np.load(folder / "train.bytes.npy", mmap_mode="r")
+    ends = np.load(folder / "train.documents.npy")
+    return np.array([int(covered[start:end].sum(dtype=np.int64)) for start, end in pairwise(ends.tolist())])
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """A hash of each of the folder's arrays, so that one altered later is noticed."""
+    found = {}
+    for path in sorted(folder.glob("*.npy")):
+        with open(path, "rb") as file:
+            found[path.name] = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+    return found
 
 
 def _open(folder: Path, module: ModuleType | None) -> Tokens:
     stored = read_json(folder / "text.json")
-    sides = {side: _mapped(folder, side, numbers) for side, numbers in stored["splits"].items()}
+    _check(folder, stored["files"])
+    sides = {side: _mapped(folder, side, numbers) for side, numbers in stored["sides"].items()}
     vocabulary = load_vocabulary(folder / "tokenizer.json", module)
     return Tokens(train=sides["train"], validation=sides["validation"], vocabulary=vocabulary, **stored["about"])
 
 
+def _check(folder: Path, files: dict[str, str]) -> None:
+    """Refuse arrays that were altered: hashed anew where a file is younger than the folder's last word."""
+    written = (folder / "text.json").stat().st_mtime_ns
+    younger = [name for name in files if (folder / name).stat().st_mtime_ns > written]
+    if younger and any(_files(folder).get(name) != files[name] for name in younger):
+        raise ValueError(f"{younger} changed after they were written")
+
+
 def _mapped(folder: Path, side: str, numbers: dict[str, Any]) -> Side:
-    names = [name for name in Side._fields if name not in numbers]
-    arrays = {name: np.load(folder / f"{side}.{name}.npy", mmap_mode="r") for name in names}
+    arrays = {name: np.load(folder / f"{side}.{name}.npy", mmap_mode="r") for name in COLUMNS}
+    arrays["lines"] = arrays["lines"].reshape(-1, 2)
     return Side(**arrays, **numbers)
 
 
-def _split(documents: list[str], vocabulary: Vocabulary, bordered: bool) -> Side:
-    mark = np.array([] if vocabulary.separator is None else [vocabulary.separator], dtype=np.int64)
-    border = Encoded(mark, np.zeros_like(mark), np.zeros_like(mark))
-    pieces, ends, whole = [border], [len(mark)], hashlib.sha256()
-    for document in documents:
-        encoded = vocabulary.encode(document)
-        pieces += [encoded, border]
-        ends.append(ends[-1] + len(encoded.ids) + len(mark))
-        raw = document.encode()
-        whole.update(f"{len(raw)}\n".encode() + raw)
-    ids, sizes, characters = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    unknown = ids == vocabulary.unknown if vocabulary.unknown is not None else np.zeros(len(ids), dtype=bool)
-    plain = ~np.isin(ids, vocabulary.specials)
-    return Side(
-        ids=ids.astype(np.uint16 if vocabulary.size < 1 << 16 else np.uint32),
-        bytes=_small(sizes),
-        characters=_small(characters),
-        documents=np.array(ends if bordered else _blocks(ends[0], ends[-1]), dtype=np.int64),
-        lines=_lines(plain & (ids != vocabulary.newline) if vocabulary.newline is not None else plain),
-        unknown_rate=float(unknown.sum() / max(plain.sum(), 1)),
-        unknown_bytes=float(sizes[unknown].sum() / max(sizes.sum(), 1)),
-        sha256=whole.hexdigest(),
-    )
-
-
-def _small(counts: np.ndarray) -> np.ndarray:
-    """The counts in the smallest unsigned type that holds them."""
-    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
-
-
-def _blocks(start: int, end: int) -> list[int]:
-    return [*range(start, max(end - BLOCK, start) + 1, BLOCK), end]
-
-
-def _lines(content: np.ndarray) -> np.ndarray:
-    """Start and end of each run of tokens that belong to a line."""
-    edges = np.flatnonzero(np.diff(content, prepend=False, append=False))
-    return edges.reshape(-1, 2).astype(np.int64)
+def _blocks(start: int, end: int) -> np.ndarray:
+    return np.array([*range(start, max(end - BLOCK, start) + 1, BLOCK), end], dtype=np.int64)

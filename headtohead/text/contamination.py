@@ -29,7 +29,8 @@ class Contamination(NamedTuple):
 
 def normalized(text: str) -> str:
     """NFC, lower case, every run of whitespace one space: texts that differ in less are the same text."""
-    return " ".join(unicodedata.normalize("NFC", text).lower().split())
+    plain = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return " ".join(plain.lower().split())
 
 
 def contaminated_share(train: Sequence[str], validation: Sequence[str]) -> float:

@@ -7,22 +7,53 @@ from __future__ import annotations
 
 import ast
 import os
+import platform
 import re
 import sysconfig
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from headtohead.spec import Mistake
+from headtohead.text import contamination, store
 from headtohead.text.contamination import normalized, word_grams
+from headtohead.text.source import Document, Text
 
 # Other people's packages, tests (their docstrings say little), a parser generator's copy of the language, data.
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "lib-dynload", "__pycache__"}
 TOPICS = "pydoc_data/topics.py"
 RELATED = 0.2  # of the smaller one's 13-grams: from here on two documents are one
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class PythonDocs(Text):
+    """The documentation inside every Python: help topics and the standard library's docstrings, about 2 MB of English.
+
+    It needs no download. It differs a little between Python versions, so the note names the version.
+    """
+
+    def documents(self, tally: Counter[str]) -> Iterator[Document]:
+        for text in gathered(library()):
+            yield Document(text)
+
+    def identity(self) -> str:
+        root = library()
+        stamps = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files(root)]
+        return store.key(
+            platform.python_version(), stamps, store.code(PythonDocs), store.code(contamination.Contamination)
+        )
+
+    def title(self) -> str:
+        return "python-docs"
+
+    def note(self) -> str:
+        return (
+            f"pydoc_data.topics and the standard library's docstrings in Python {platform.python_version()}, "
+            "paragraphs that occur twice kept once; Python Software Foundation License 2"
+        )
 
 
 def library() -> Path:
@@ -39,7 +70,7 @@ def files(root: Path) -> list[Path]:
     return sorted(chosen, key=lambda path: path.relative_to(root).as_posix())
 
 
-def documents(root: Path) -> list[str]:
+def gathered(root: Path) -> list[str]:
     """One document a package and a topic, cleaned: no paragraph twice, those that share 13-grams joined."""
     sources: dict[str, list[str]] = {}
     for path in files(root):

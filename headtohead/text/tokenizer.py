@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 
 from headtohead.spec import Mistake, Part
 from headtohead.text.vocabulary import (
@@ -17,9 +18,13 @@ from headtohead.text.vocabulary import (
 
 
 class Tokenizer(Part):
-    """`train(documents)` gives a Vocabulary: a pure function of the documents and of its own fields."""
+    """`train(documents)` gives a Vocabulary: a pure function of the documents and of its own fields.
 
-    def train(self, documents: list[str]) -> Vocabulary:
+    `documents` can be read again and again and is never whole in memory: a long document comes in pieces that end
+    where a line ends.
+    """
+
+    def train(self, documents: Iterable[str]) -> Vocabulary:
         """The vocabulary of these documents."""
         raise TypeError(f"{type(self).__name__} must define train(documents)")
 
@@ -32,7 +37,7 @@ class Characters(Tokenizer):
 
     bare: bool = False
 
-    def train(self, documents: list[str]) -> CharacterVocabulary:
+    def train(self, documents: Iterable[str]) -> CharacterVocabulary:
         return CharacterVocabulary("".join(sorted(set().union(*documents))), self.bare)
 
 
@@ -41,7 +46,7 @@ class Words(Tokenizer):
 
     minimum_count: int = 3
 
-    def train(self, documents: list[str]) -> WordVocabulary:
+    def train(self, documents: Iterable[str]) -> WordVocabulary:
         counts = Counter(word for document in documents for word in document.split())
         common = (word for word in counts if counts[word] >= self.minimum_count)
         kept = sorted(common, key=lambda word: (-counts[word], word))
@@ -58,7 +63,7 @@ class BytePairs(Tokenizer):
 
     size: int = 1024
 
-    def train(self, documents: list[str]) -> BytePairVocabulary:
+    def train(self, documents: Iterable[str]) -> BytePairVocabulary:
         from tokenizers import models, pre_tokenizers, trainers
 
         if self.size < 258:

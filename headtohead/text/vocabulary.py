@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -67,6 +67,11 @@ class Vocabulary(Part):
         return None if self.separator is None else (self.separator, self.separator)
 
     @property
+    def shows_lines(self) -> bool:
+        """Whether its tokens tell where a line ends: a token that is a line's end, or marks around each line."""
+        return True
+
+    @property
     def pad(self) -> int:
         """Fills rows up; what is padding is told by the document number −1, never by this id."""
         return PAD
@@ -74,6 +79,12 @@ class Vocabulary(Part):
     def encode(self, text: str) -> Encoded:
         """The tokens of a text."""
         raise TypeError(f"{type(self).__name__} must define encode(text)")
+
+    def encode_all(self, texts: Sequence[str]) -> tuple[Encoded, np.ndarray]:
+        """The tokens of many texts one after another, and how many each has."""
+        parts = [self.encode(text) for text in texts]
+        whole = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.empty(0, np.int64)] * 3
+        return Encoded(*whole), np.array([len(part.ids) for part in parts], dtype=np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
         """The text of some tokens; specials are silent."""

@@ -14,6 +14,7 @@ from headtohead.measure import likelihood as module
 from headtohead.measure.likelihood import held_out, likelihood, unigram
 from headtohead.objectives import Prediction
 from headtohead.text.cache import evaluated, prepare
+from headtohead.text.corpus import open_corpus
 
 LENGTH = 12
 
@@ -82,7 +83,7 @@ def table_of(learner):
 
 
 def text_bytes(tokens, recipe):
-    documents = evaluated(recipe.text.read(), tokens)
+    documents = list(evaluated(open_corpus(recipe.text, recipe.split), tokens))
     return [len(text.encode()) for text in documents], [len(text) for text in documents]
 
 

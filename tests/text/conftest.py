@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from headtohead.text.source import Corpus, Text
+from headtohead.text.corpus import open_corpus
+from headtohead.text.source import Document, Text
+from headtohead.text.split import Split
 
 DATA = Path(__file__).parents[2] / "../shared/data"
 
@@ -12,10 +14,30 @@ class Given(Text):
 
     train: tuple[str, ...]
     validation: tuple[str, ...]
-    bordered: bool = True
 
-    def read(self):
-        return Corpus("given", list(self.train), list(self.validation), self.bordered, "written by a test")
+    def documents(self, tally):
+        for side in ("train", "validation"):
+            for text in getattr(self, side):
+                yield Document(text, side=side)
+
+    def title(self):
+        return "given"
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def both(text: Text, split: Split = Split()) -> tuple[list[str], list[str]]:
+    """The documents of either side."""
+    corpus = open_corpus(text, split)
+    return [corpus.train[i] for i in range(len(corpus.train))], [
+        corpus.validation[i] for i in range(len(corpus.validation))
+    ]
 
 
 @pytest.fixture(scope="session", autouse=True)

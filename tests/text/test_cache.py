@@ -10,7 +10,10 @@ import pytest
 from headtohead.spec import Mistake
 from headtohead.text import cache as module
 from headtohead.text.cache import BLOCK, evaluated, prepare
-from headtohead.text.source import Corpus, File, Text
+from headtohead.text.corpus import open_corpus
+from headtohead.text.file import File
+from headtohead.text.source import Text
+from headtohead.text.split import Split
 from headtohead.text.tokenizer import BytePairs, Characters, Tokenizer, Words
 from headtohead.text.vocabulary import Vocabulary
 
@@ -66,32 +69,28 @@ def test_arrays_are_mapped_from_disk_and_small():
     for split in (tokens.train, tokens.validation):
         for array in (split.ids, split.bytes, split.characters, split.documents, split.lines):
             assert isinstance(array, np.memmap) and not array.flags.writeable
-    assert (tokens.train.ids.dtype, tokens.train.bytes.dtype) == (np.uint16, np.uint8)
+    assert (tokens.train.ids.dtype, tokens.train.bytes.dtype) == (np.uint8, np.uint8)
     large = prepare(Given(("".join(map(chr, range(0x10000, 0x20000))),), ("x" * 300 + " yz",)), Characters())
     assert large.train.ids.dtype == np.uint32 and set(large.train.bytes[1:-1]) == {4}
     long = prepare(Given(("a a",), ("x" * 300 + " yz",)), Words(1))
     assert long.validation.bytes.dtype == np.uint16 and long.validation.bytes.tolist() == [0, 300, 3, 0]
 
 
-def test_a_split_without_a_line_can_be_stored():
-    assert len(prepare(Given(("ab\n",), ("\n\n",)), Characters()).validation.lines) == 0
-
-
 @pytest.mark.parametrize("length", [10, BLOCK, 2 * BLOCK - 1, 2 * BLOCK, 5000])
 def test_a_text_without_borders_is_evaluated_in_blocks(length):
     text = "".join(chr(0x61 + n % 26) for n in range(length))
-    given = Given((text,), ("é" + text[1:],), bordered=False)
+    given = Given((text,), ("é" + text[1:],))
     tokens = prepare(given, Characters())
     assert len(tokens.validation.ids) == length + 2
     edges = tokens.validation.documents
     assert edges[0] == 1 and edges[-1] == length + 2
     assert len(edges) - 1 == max((length + 1) // BLOCK, 1) and set(np.diff(edges)[:-1]) <= {BLOCK}
-    pieces = evaluated(given.read(), tokens)
+    pieces = list(evaluated(open_corpus(given, Split()), tokens))
     assert "".join(pieces) == "é" + text[1:] and list(map(len, pieces[:-1])) == np.diff(edges)[:-1].tolist()
 
 
 def test_documents_are_evaluated_as_they_are():
-    assert evaluated(PAIR.read(), prepare(PAIR, Words(1))) == ["dc\n\nab"]
+    assert list(evaluated(open_corpus(PAIR, Split()), prepare(PAIR, Words(1)))) == ["dc\n\nab"]
 
 
 def test_only_training_documents_train_the_tokenizer_and_only_once():
@@ -147,8 +146,11 @@ class Flickering(Text):
         trained.append(0)
         return str(len(trained))
 
-    def read(self):
-        return PAIR.read()
+    def documents(self, tally):
+        return PAIR.documents(tally)
+
+    def title(self):
+        return "given"
 
 
 def test_a_text_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
@@ -174,7 +176,9 @@ def test_a_full_disk_is_told_and_an_error_of_ours_is_not_hidden(tmp_path, monkey
     monkeypatch.setattr(module.np, "save", full)
     with pytest.raises(Mistake, match=r"\(No space left on device\); set H2H_CACHE"):
         prepare(PAIR, Characters())
-    monkeypatch.setattr(module, "_split", lambda *arguments: (tmp_path / "never written").read_text())
+    monkeypatch.undo()
+    monkeypatch.setenv("H2H_CACHE", str(tmp_path))
+    monkeypatch.setattr(module, "encode", lambda *arguments: (tmp_path / "never written").read_text())
     with pytest.raises(FileNotFoundError):
         prepare(PAIR, Characters())
     assert not list((tmp_path / "text").glob("*.partial"))
@@ -185,7 +189,8 @@ def test_a_full_disk_is_told_and_an_error_of_ours_is_not_hidden(tmp_path, monkey
 def test_a_damaged_entry_is_told(tmp_path, monkeypatch, damage, how):
     monkeypatch.setenv("H2H_CACHE", str(tmp_path))
     prepare(PAIR, Characters())
-    (path,) = (tmp_path / "text").glob(f"*/{damage}")
+    (folder,) = [path.parent for path in (tmp_path / "text").glob("*/text.json")]
+    path = folder / damage
     path.write_bytes(path.read_bytes()[:-1]) if how == "cut" else path.unlink()
     if path.suffix == ".json" and how == "cut":
         path.write_text(path.read_text().rstrip()[:-1])
@@ -222,7 +227,7 @@ STUDY = """
 import os, sys, time
 from pathlib import Path
 from headtohead.text.cache import prepare
-from headtohead.text.source import Corpus, Text
+from headtohead.text.source import Document, Text
 from headtohead.text.tokenizer import Characters, Tokenizer
 log, dies = Path(sys.argv[1]), sys.argv[2] == "dies"
 class Slow(Tokenizer):
@@ -236,8 +241,8 @@ class Slow(Tokenizer):
 class Here(Text):
     def identity(self):
         return "here"
-    def read(self):
-        return Corpus("here", ["ab"], ["ba"], True, "")
+    def documents(self, tally):
+        return iter([Document("ab", side="train"), Document("ba", side="validation")])
 print(prepare(Here(), Slow()).fingerprint)
 """
 
@@ -271,23 +276,24 @@ def test_without_locks_the_first_rename_stays(tmp_path, monkeypatch):
     monkeypatch.setattr("headtohead.text.store.fcntl", None)
     original = module._write
 
-    def overtaken(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> None:
-        original(corpus, vocabulary, folder)
+    def overtaken(corpus, vocabulary, split, folder):
+        original(corpus, vocabulary, split, folder)
         other = folder.parent / folder.name.split(".")[0]
         other.mkdir()
-        original(corpus, vocabulary, other)
+        original(corpus, vocabulary, split, other)
 
     monkeypatch.setattr(module, "_write", overtaken)
     assert prepare(PAIR, Characters()).train.ids.tolist() == [0, 3, 4, 2, 5, 6, 0, 4, 3, 0]
-    assert len(list((tmp_path / "text").iterdir())) == 1
+    assert len(list((tmp_path / "text").glob("*/text.json"))) == 1 and not list((tmp_path / "text").glob("*.partial"))
 
 
 @pytest.mark.parametrize("tokenizer", [Characters(), Words(), BytePairs(512)])
 @pytest.mark.parametrize("name", ["shakespeare", "hebrew"])
 def test_real_texts_are_covered_to_the_byte(real, name, tokenizer):
     text = File(real(name))
-    tokens, corpus = prepare(text, tokenizer), text.read()
-    for split, (document,) in ((tokens.train, corpus.train), (tokens.validation, corpus.validation)):
+    tokens, corpus = prepare(text, tokenizer), open_corpus(text, Split())
+    for split, documents in ((tokens.train, corpus.train), (tokens.validation, corpus.validation)):
+        document = documents[0]
         assert int(split.bytes.sum(dtype=np.int64)) == len(document.encode())
         assert int(split.characters.sum(dtype=np.int64)) == len(document)
         if tokenizer != Words() and not split.unknown_rate:
