@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -10,70 +11,86 @@ from typing import Annotated, Any
 
 import typer
 
-from headtohead.request import Options, complete, find_study, folders, parse_settings, plan_of, request, state_of
+from headtohead.options import (
+    AgainstItself,
+    Confirm,
+    Jobs,
+    Json,
+    Out,
+    RunFolder,
+    Seed,
+    Seeds,
+    Settings,
+    Size,
+    Steps,
+    StudyFile,
+    StudyName,
+    Temperature,
+    Tokens,
+    Trust,
+)
+from headtohead.request import (
+    Options,
+    builtin_studies,
+    check_out,
+    complete,
+    find_study,
+    folder_for,
+    folders,
+    make_folder,
+    parse_settings,
+    plan_of,
+    request,
+    run_folder,
+    same_request,
+    state_of,
+    study_folder,
+)
 from headtohead.spec import Mistake
 
 app = typer.Typer(
     help="Change one thing in a transformer, and find out whether it mattered.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a built-in study or a .py file of your own")]
-Size = Annotated[str, typer.Option(help="demo (minutes on a laptop) or paper (the published size)")]
-Seeds = Annotated[int | None, typer.Option(help="how many random seeds; 3 is the least for a verdict")]
-Steps = Annotated[int | None, typer.Option(help="training steps; the schedule is rescaled with them")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="ADDRESS=VALUE", help="change every arm alike")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON for a machine")]
-Trust = Annotated[bool, typer.Option("--trust-study", help="run the study file that lies in the run's folder")]
-StudyFile = Annotated[Path | None, typer.Option("--study", help="the file of the study that made the run")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="a run's folder: <study>/arms/<arm>/seed<k>")]
+# what a disk or a file system says, and no code of ours can help
+OUTSIDE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.EIO)
 
 
-def options_of(size: str, seeds: int | None, steps: int | None, settings: list[str] | None, itself: bool) -> Options:
+def options_of(size: str, seeds: int | None, steps: int | None, settings: list[str] | None) -> Options:
     """The command line's options, checked as far as they can be without the study."""
     if size not in ("demo", "paper"):
         raise Mistake(f"--size {size}: choose demo or paper")
-    return Options(size, seeds, steps, parse_settings(settings or []), itself)
-
-
-def folder_for(study: Path, options: Options) -> Path:
-    """Where a study's runs lie, unless told."""
-    words = [study.stem, "" if options.size == "demo" else options.size]
-    words += ["against-itself" if options.against_itself else "", "confirm" if options.confirm else ""]
-    return Path("h2h-runs") / "-".join(filter(None, words))
+    return Options(size, seeds, steps, parse_settings(settings or []))
 
 
 @app.command()
 def run(  # noqa: PLR0913 (one for each option)
     study: StudyName,
-    out: Annotated[Path | None, typer.Option(help="where the runs go; ./h2h-runs/<study> unless told")] = None,
+    out: Out = None,
     size: Size = "demo",
     seeds: Seeds = None,
     steps: Steps = None,
     settings: Settings = None,
-    jobs: Annotated[int | None, typer.Option(help="runs at a time; one a core unless told")] = None,
-    against_itself: Annotated[bool, typer.Option(help="the baseline against itself: must come out IDENTICAL")] = False,
-    confirm: Annotated[
-        int | None, typer.Option(help="judge so many fresh seeds on their own, in a folder apart")
-    ] = None,
+    jobs: Jobs = None,
+    against_itself: AgainstItself = False,
+    confirm: Confirm = None,
 ) -> None:
     """Train every arm over every seed, audit, judge and write the page. Goes on where it was stopped."""
     path = find_study(study)
-    options = options_of(size, seeds, steps, settings, against_itself)._replace(confirm=confirm)
-    folder = out or folder_for(path, options)
-    if jobs is not None and jobs < 1:
-        raise Mistake(f"--jobs {jobs}: at least 1")
-    before = plan_of(folder)
-    if before is not None and before["request"] == request(path, options) and complete(folder, before):
+    options = options_of(size, seeds, steps, settings)._replace(against_itself=against_itself, confirm=confirm)
+    folder = out or folder_for(path.stem, options)
+    before, asked = plan_of(folder), request(path, options, study, out)
+    if before is not None and same_request(before["request"], asked) and complete(folder, before):
         show_verdict(folder, before, judged=(folder / "verdict.json").exists() and (folder / "report.html").exists())
         return
-    _run(path, options, folder, jobs)
+    check_out(folder)
+    _run(path, options, folder, asked, jobs)
 
 
-def _run(path: Path, options: Options, folder: Path, jobs: int | None) -> None:
+def _run(path: Path, options: Options, folder: Path, asked: dict[str, Any], jobs: int | None) -> None:
     print(f"preparing {path.stem}: text, arms, a rehearsal of each …", file=sys.stderr, flush=True)
     from headtohead.launch.folder import agree, jobs_here, lay_out
     from headtohead.launch.local import run_all, study_claimed
@@ -82,7 +99,8 @@ def _run(path: Path, options: Options, folder: Path, jobs: int | None) -> None:
 
     loaded = load_study(path)
     jobs = jobs or jobs_here()
-    plan = agree(loaded, options, folder)
+    plan = agree(loaded, options, folder) | {"request": asked}
+    make_folder(folder)
     with study_claimed(folder):
         lay_out(plan, path, folder, jobs)
         route = json.loads((folder / "route.json").read_text())
@@ -113,7 +131,8 @@ def show_verdict(folder: Path, plan: dict[str, Any], judged: bool) -> None:
 @app.command()
 def verdict(
     place: Annotated[
-        Path, typer.Argument(metavar="DIR|results.csv", help="a study's folder, or a table arm,seed,value")
+        Path,
+        typer.Argument(metavar="DIR|results.csv", help="A study's folder, or a table with the columns arm,seed,value."),
     ],
     as_json: Json = False,
 ) -> None:
@@ -128,15 +147,8 @@ def verdict(
         raise typer.Exit(1)
 
 
-def study_folder(place: Path) -> Path:
-    """A folder that holds a study, or the user's mistake."""
-    if plan_of(place) is None:
-        raise Mistake(f"{place} holds no study.json; give the folder of a study, e.g. h2h-runs/softmax_one")
-    return place
-
-
 @app.command()
-def report(place: Annotated[Path, typer.Argument(metavar="DIR", help="a study's folder")]) -> None:
+def report(place: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder.")]) -> None:
     """Draw the page of a finished study again."""
     from headtohead.report.page import write_report
     from headtohead.verdict.judge import judge_and_write
@@ -148,8 +160,8 @@ def report(place: Annotated[Path, typer.Argument(metavar="DIR", help="a study's 
 
 @app.command(name="list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="[studies|parts|texts]")] = "studies",
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="one of them, in full")] = None,
+    what: Annotated[str, typer.Argument(metavar="[studies|parts|texts]", help="What to list.")] = "studies",
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")] = None,
     as_json: Json = False,
 ) -> None:
     """What there is: built-in studies, the parts of each slot, the texts."""
@@ -175,7 +187,7 @@ def show(
     from headtohead.report.preview import render
 
     loaded = load_study(find_study(study))
-    options = options_of(size, seeds, steps, settings, False)
+    options = options_of(size, seeds, steps, settings)
     asked = with_options(loaded, options)
     rehearse(asked)
     found = preview(make_plan(loaded, asked, options), asked)
@@ -184,79 +196,111 @@ def show(
 
 @app.command()
 def audit(
-    what: Annotated[str, typer.Argument(metavar="STUDY|RUN", help="a study, or the folder of a finished run")],
+    what: Annotated[str, typer.Argument(metavar="STUDY|RUN", help="A study, or the folder of a finished run.")],
+    size: Size = "demo",
+    steps: Steps = None,
+    settings: Settings = None,
     study: StudyFile = None,
     trust_study: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Look for cheating: in a study's arms before any seed is spent, or in a trained run."""
+    place, options = Path(what), options_of(size, None, steps, settings)
+    run = not what.endswith(".py") and what not in builtin_studies() and (place.is_dir() or "/" in what)
+    if run and options != Options():
+        raise Mistake(f"--size, --steps and --set change a study; {what} is a run, which is audited as it is")
+    place = run_folder(place) if run else find_study(what)
     from headtohead.launch.check import audit_run, audit_study
 
-    finished = (Path(what) / "recipe.json").is_file()
-    found = audit_run(Path(what), study, trust_study) if finished else audit_study(find_study(what))
+    found = audit_run(place, study, trust_study) if run else audit_study(place, options)
     if as_json:
         print(json.dumps(found, indent=1))
     else:
-        for finding in found:
-            print(
-                f"{finding['arm']:>16}  {finding['id']:<10} {finding['result']:<5} {finding['when']}: {finding['sentence']}"
-            )
-            print(f"{'':>16}  {finding['evidence']}")
-    if any(finding["severity"] == "fatal" and finding["result"] == "fail" for finding in found):
+        for one in found:
+            print(f"{one['arm']:>16}  {one['id']:<10} {one['result']:<5} {one['when']}: {one['sentence']}")
+            print(f"{'':>16}  {one['evidence']}")
+    if any(one["severity"] == "fatal" and one["result"] == "fail" for one in found):
         raise typer.Exit(1)
 
 
 @app.command()
 def score(
     run: RunFolder,
-    text: Annotated[str, typer.Option(help="the text to score")],
+    text: Annotated[str, typer.Option(metavar="TEXT", help="The text to score.")],
     study: StudyFile = None,
     trust_study: Trust = False,
     as_json: Json = False,
 ) -> None:
     """How well a trained model predicts a text, token by token."""
+    run_folder(run)
     from headtohead.inspection import load
 
-    found = load(run, study, trust_study).score(text)
+    trained = load(run, study, trust_study)
+    found = trained.score(text)
     if as_json:
         print(json.dumps(found, indent=1))
         return
     for token, nll in zip(found["tokens"], found["nll"], strict=True):
         print(f"{'' if nll is None else f'{nll:.3f}':>8}  {token!r}")
     print(f"{found['loss']:>8.3f}  nats per scored token, perplexity {found['perplexity']:.2f}")
+    _tell_unknown(trained.unknown(text), "text")
 
 
 @app.command()
 def sample(
     run: RunFolder,
-    prompt: Annotated[str, typer.Option(help="the text to go on from")],
-    tokens: Annotated[int, typer.Option(help="how many tokens to add")] = 200,
-    temperature: Annotated[float, typer.Option(help="below 1 is more careful, above 1 wilder")] = 1.0,
-    seed: int = 0,
+    prompt: Annotated[str, typer.Option(metavar="TEXT", help="The text to go on from.")],
+    tokens: Tokens = 200,
+    temperature: Temperature = 1.0,
+    seed: Seed = 0,
     study: StudyFile = None,
     trust_study: Trust = False,
 ) -> None:
     """Let a trained causal model go on from a prompt."""
+    run_folder(run)
     from headtohead.inspection import load
 
-    print(load(run, study, trust_study).sample(prompt, tokens, temperature, seed))
+    trained = load(run, study, trust_study)
+    print(trained.sample(prompt, tokens, temperature, seed))
+    _tell_unknown(trained.unknown(prompt), "prompt")
+
+
+def _tell_unknown(count: int, what: str) -> None:
+    """Say that a text has what training never had, so that odd results are understood."""
+    if count:
+        print(
+            f"h2h: {count} of the {what}'s tokens never occurred in training and are read as unknown", file=sys.stderr
+        )
 
 
 def main() -> None:
     """The command's entry: a user's mistake is one line and exit 2, a run that broke down one line and exit 1."""
     try:
-        app()
-    except Mistake as mistake:
-        print(f"h2h: {' '.join(str(mistake).split())}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("\nh2h: stopped; the same command goes on from here", file=sys.stderr)
-        sys.exit(130)
+        code = app(sys.argv[1:] or ["--help"], prog_name="h2h", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        code = 0
     except Exception as error:
-        if type(error).__name__ != "Breakdown":
+        told = _one_line(error)
+        if told is None:
             raise
-        print(f"h2h: {error}", file=sys.stderr)
-        sys.exit(1)
+        code = 1 if type(error).__name__ == "Breakdown" else 2
+        print(f"h2h: {' '.join(told.split())}", file=sys.stderr)
+    if code == 130:
+        more = "; the same command goes on from here" if "run" in sys.argv[1:2] else ""
+        print(f"{chr(10) if sys.stderr.isatty() else ''}h2h: stopped{more}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _one_line(error: Exception) -> str | None:
+    """What a user is told of what went wrong; None where it is our bug."""
+    if isinstance(error, Mistake) or type(error).__name__ == "Breakdown":
+        return str(error)
+    if hasattr(error, "format_message"):  # the command line did not parse
+        command = getattr(getattr(error, "ctx", None), "command_path", "h2h")
+        return f"{error.format_message().rstrip('.')}; see {command} --help"
+    if isinstance(error, OSError) and error.errno in OUTSIDE:
+        return f"{error.filename or 'the disk'}: {error.strerror}; mend that, and the same command goes on from here"
+    return None

@@ -17,11 +17,13 @@ from headtohead.checkpoint import load_weights
 from headtohead.files import read_json
 from headtohead.objectives import Prediction
 from headtohead.plan import arms_of
-from headtohead.request import file_hash, plan_of
+from headtohead.request import file_hash, plan_of, run_folder
 from headtohead.spec import Mistake
 from headtohead.spec import load as part_from
 from headtohead.study import Recipe
 from headtohead.text.vocabulary import Vocabulary, load_vocabulary
+
+ROWS = 32  # how many masked copies of a text are looked at together; no result depends on it
 
 
 class Trained:
@@ -36,21 +38,38 @@ class Trained:
         return self.learner.model
 
     def encode(self, text: str) -> Tensor:
-        """Token ids, 1 × length, cut to the context length."""
+        """Token ids, 1 × length."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Mistake("the text holds bytes that are not UTF-8; give it as UTF-8") from None
         ids = self.tokenizer.encode(text).ids.astype(np.int64)
         if not len(ids):
             raise Mistake("the text is empty; give at least one character")
-        return torch.from_numpy(ids[: self.recipe.length])[None]
+        return torch.from_numpy(ids)[None]
+
+    def unknown(self, text: str) -> int:
+        """How many tokens of a text have no number of their own."""
+        unknown = self.tokenizer.unknown
+        return 0 if unknown is None else int((self.encode(text) == unknown).sum())
 
     @torch.inference_mode()
     def logits(self, ids: Tensor) -> Tensor:
         """Logits of every position, rows × length × vocabulary."""
-        return self.model(ids, torch.arange(ids.shape[1])[None]).unflatten(0, ids.shape)
+        return self._call(ids).unflatten(0, ids.shape)
+
+    def _call(self, ids: Tensor, scored: Tensor | None = None) -> Tensor:
+        return self.model(ids, torch.arange(ids.shape[1])[None], scored=scored)
 
     def attention(self, text: str) -> Tensor:
         """Attention weights, layers × heads × queries × keys."""
+        ids = self.encode(text)
+        if ids.shape[1] > self.recipe.length:
+            raise Mistake(
+                f"the text has {ids.shape[1]} tokens, and the model sees {self.recipe.length} at a time; give less text"
+            )
         with _watched(self.model) as caught:
-            self.logits(self.encode(text))
+            self.logits(ids)
         if not caught:
             raise Mistake("this model has no attention of ours to look at; a Custom model shows its own")
         return torch.cat(caught)
@@ -59,38 +78,53 @@ class Trained:
     def score(self, text: str) -> dict[str, Any]:
         """−ln p of each token of a text and their mean; a masked model has each token masked in turn.
 
-        The first token of a causal model has nothing before it and no score.
+        The first token of a causal model has nothing before it and no score. A text longer than the context is taken in
+        rows as held-out text is: half of a causal model's row is there only to be read.
         """
         ids = self.encode(text)
-        if self.recipe.objective.ahead:
-            nll = [None, *F.cross_entropy(self.logits(ids)[0, :-1], ids[0, 1:], reduction="none").tolist()]
-        else:
-            masked = ids.repeat(ids.shape[1], 1)
-            masked.fill_diagonal_(self.tokenizer.size)
-            logits = torch.diagonal(self.logits(masked)).T
-            nll = F.cross_entropy(logits, ids[0], reduction="none").tolist()
+        nll: list[float | None] = self._ahead(ids[0]) if self.recipe.objective.ahead else self._each_masked(ids[0])
         scored = [value for value in nll if value is not None]
         if not scored:
             raise Mistake("a single token has nothing before it to be predicted from; give a longer text")
         loss = sum(scored) / len(scored)
-        tokens = [self.tokenizer.decode(ids[0, i : i + 1].numpy()) for i in range(ids.shape[1])]
-        return {"tokens": tokens, "nll": nll, "loss": loss, "perplexity": math.exp(loss)}
+        tokens = [self.tokenizer.decode(token[None].numpy()) for token in ids[0]]
+        return {"tokens": tokens, "nll": nll, "loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+
+    def _ahead(self, ids: Tensor) -> list[float | None]:
+        found: list[float | None] = [None]
+        for first in range(0, max(1, len(ids) - 1 - self.recipe.length // 2), max(1, self.recipe.length // 2)):
+            row, target = ids[None, first : first + self.recipe.length], ids[first + 1 : first + 1 + self.recipe.length]
+            nll = F.cross_entropy(self.logits(row)[0, : len(target)], target, reduction="none")
+            found += nll[len(found) - 1 - first :].tolist()
+        return found
+
+    def _each_masked(self, ids: Tensor) -> list[float | None]:
+        found: list[float | None] = []
+        for row in ids.split(self.recipe.length):
+            for places in torch.arange(len(row)).split(ROWS):
+                masked = row.repeat(len(places), 1)
+                here = torch.arange(len(places))
+                masked[here, places] = self.tokenizer.size
+                logits = self._call(masked, scored=here * len(row) + places)
+                found += F.cross_entropy(logits, row[places], reduction="none").tolist()
+        return found
 
     @torch.inference_mode()
     def sample(self, prompt: str, tokens: int = 100, temperature: float = 1.0, seed: int = 0) -> str:
-        """A continuation of a prompt, drawn token by token from the softmax at that temperature."""
+        """A continuation of a prompt, drawn token by token from softmax(logits / temperature); 0 takes the likeliest."""
         if not self.recipe.objective.ahead:
             raise Mistake("this model fills in masked tokens and does not continue a text; sample a CausalLM run")
-        if temperature <= 0:
-            raise Mistake(f"temperature {temperature} must be above 0")
+        if not 0 <= temperature < math.inf:
+            raise Mistake(f"temperature {temperature} must be a number from 0 on")
+        if tokens < 0:
+            raise Mistake(f"tokens = {tokens} must be at least 0")
         generator = torch.Generator().manual_seed(seed)
-        ids = torch.from_numpy(self.tokenizer.encode(prompt).ids.astype(np.int64))[None]
-        if not ids.shape[1]:
-            raise Mistake("the prompt is empty; give at least one character")
+        ids = self.encode(prompt)
         for _ in range(tokens):
-            last = self.logits(ids[:, -self.recipe.length :])[0, -1, : self.tokenizer.size]
-            drawn = torch.multinomial(torch.softmax(last / temperature, 0), 1, generator=generator)
-            ids = torch.cat([ids, drawn[None]], 1)
+            last = self.logits(ids[:, -self.recipe.length :])[0, -1, : self.tokenizer.size].double()
+            likeliest = (last == last.max()).double()  # without this, a small temperature overflows
+            weights = torch.softmax((last - last.max()) / temperature, 0) if temperature else likeliest
+            ids = torch.cat([ids, torch.multinomial(weights, 1, generator=generator)[None]], 1)
         return self.tokenizer.decode(ids[0].numpy())
 
 
@@ -114,9 +148,7 @@ def load(run: str | Path, study: str | Path | None = None, trust_study: bool = F
     A run whose study has parts of its own needs their code: name the study's file, or set `trust_study` to run the copy
     that lies in the study's folder.
     """
-    folder = Path(run)
-    if not (folder / "model.safetensors").is_file():
-        raise Mistake(f"{folder} is not the folder of a finished run; those are <study>/arms/<arm>/seed<k>")
+    folder = run_folder(Path(run))
     recipe = _recipe(folder, Path(study) if study else None, trust_study)
     vocabulary = load_vocabulary(folder / "tokenizer.json")
     learner = recipe.learner(vocabulary.size, 0)

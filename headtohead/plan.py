@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from headtohead.catalogue import parts
-from headtohead.request import Options, file_hash, is_builtin
+from headtohead.request import Options, file_hash, is_builtin, options_from
 from headtohead.spec import Mistake, Part, at, describe, diff, load
 from headtohead.study import Recipe, Study, check_arms, validate
 
@@ -130,10 +130,7 @@ def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, R
         raise Mistake(
             f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds"
         )
-    wanted = plan["request"]
-    settings = tuple((address, value) for address, value in wanted["settings"])
-    options = Options(wanted["size"], wanted["seeds"], wanted["steps"], settings, wanted["against_itself"])
-    arms = with_options(load_study(copy), options).arms()
+    arms = with_options(load_study(copy), options_from(plan["request"])).arms()
     if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
         raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
     return arms
@@ -154,14 +151,12 @@ def _with_setting(study: Study, address: str, value: Any) -> Study:
 
 
 def parse_value(text: str, module: ModuleType | None = None) -> Any:
-    """A literal such as 3 or "exact", or a part such as SoftmaxN(n=2); nothing is evaluated but that."""
+    """A literal such as 3, a part such as SoftmaxN(n=2), or else the text itself; nothing is evaluated."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):  # of a null byte
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # of a null byte, of ten thousand brackets
         return text
-    if not isinstance(tree, ast.Name):
-        return _value(tree, text, module)
-    return _class(tree.id, module) or text  # a class, so that what is missing is told: its brackets
+    return _value(tree, text, module)
 
 
 def _class(name: str, module: ModuleType | None) -> type[Part] | None:
@@ -175,10 +170,13 @@ def _class(name: str, module: ModuleType | None) -> type[Part] | None:
 def _value(node: Any, text: str, module: ModuleType | None) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return _part(node, node.func.id, text, module)
+    written = ast.get_source_segment(text.strip(), node) or text
+    if isinstance(node, ast.Name):  # a class is kept, so that what is missing is told: its brackets
+        return _class(node.id, module) or written
     try:
         return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        raise Mistake(f"{text!r} is neither a plain value nor a part such as SoftmaxN(n=2)") from None
+    except (ValueError, TypeError, RecursionError):
+        return written
 
 
 def _part(node: ast.Call, name: str, text: str, module: ModuleType | None) -> Part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from headtohead.files import read_json
 from headtohead.spec import Mistake
 
 BUILTIN = Path(__file__).parent / "studies"
+MOST_SEEDS = 10_000  # more is a slip of the finger, and would take a folder each
+AS_TYPED = ("reference", "out")  # of a request: how it was typed, not what was asked
 
 
 class Options(NamedTuple):
@@ -35,6 +38,10 @@ def find_study(reference: str) -> Path:
         return path
     path = BUILTIN / f"{reference}.py"
     if reference.startswith("_") or not path.is_file():
+        if Path(f"{reference}.py").is_file():
+            raise Mistake(f"there is no built-in study {reference!r}; did you mean your file {reference}.py?")
+        if Path(reference).exists():
+            raise Mistake(f"{reference} is no study; give a .py file or a built-in name (`h2h list studies`)")
         known = builtin_studies()
         near = difflib.get_close_matches(reference, known, n=1, cutoff=0.0)[0]
         raise Mistake(f"there is no study {reference!r}; did you mean {near!r}? (`h2h list studies` has them all)")
@@ -56,10 +63,45 @@ def file_hash(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def request(path: Path, options: Options) -> dict[str, Any]:
-    """What was asked, as it is kept in study.json."""
+def request(path: Path, options: Options, reference: str = "", out: Path | None = None) -> dict[str, Any]:
+    """What was asked, as it is kept in study.json, and how it was typed."""
     plain = options._asdict() | {"settings": [list(pair) for pair in options.settings]}
-    return {"study": path.stem, "builtin": is_builtin(path), "hash": file_hash(path), **plain}
+    typed = {"reference": reference or str(path), "out": None if out is None else str(out)}
+    return {"study": path.stem, "builtin": is_builtin(path), "hash": file_hash(path), **plain, **typed}
+
+
+def options_from(asked: dict[str, Any]) -> Options:
+    """The options that a request was made with."""
+    settings = tuple((address, value) for address, value in asked["settings"])
+    return Options(**{name: asked[name] for name in Options._fields} | {"settings": settings})
+
+
+def same_request(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether the same was asked, however it was typed."""
+    bare = [{name: value for name, value in asked.items() if name not in AS_TYPED} for asked in (one, other)]
+    return bare[0] == bare[1]
+
+
+def folder_for(study: str, options: Options) -> Path:
+    """Where a study's runs lie, unless told."""
+    words = [study, "" if options.size == "demo" else options.size]
+    words += ["against-itself" if options.against_itself else "", "confirm" if options.confirm else ""]
+    return Path("h2h-runs") / "-".join(filter(None, words))
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that runs cannot go to, before anything is prepared."""
+    place = out
+    while not os.path.lexists(place):
+        place = place.parent
+    if not place.is_dir():
+        raise Mistake(f"--out {out}: {place} is {'a file' if place.is_file() else 'no folder'}; name a new folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise Mistake(f"--out {out}: {place} cannot be written to; name a folder of your own")
+    if place == out and plan_of(out) is None and not (out / "lock").is_file() and any(out.iterdir()):
+        raise Mistake(
+            f"--out {out}: the folder holds other things and no study; name a new folder, e.g. {out / 'study'}"
+        )
 
 
 def parse_settings(pairs: list[str]) -> tuple[tuple[str, str], ...]:
@@ -68,6 +110,50 @@ def parse_settings(pairs: list[str]) -> tuple[tuple[str, str], ...]:
         if "=" not in pair:
             raise Mistake(f"--set {pair}: write ADDRESS=VALUE, e.g. --set model.layers=3")
     return tuple((pair.partition("=")[0].strip(), pair.partition("=")[2].strip()) for pair in pairs)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder that runs go to, where the system lets us."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Mistake(f"{out} cannot be made: {error.strerror}; choose another folder with --out") from None
+
+
+def study_folder(place: Path) -> Path:
+    """A folder that holds a study, or the user's mistake."""
+    if (place / "study.json").is_file():
+        return place
+    if not place.exists():
+        wrong = f"there is no folder {place}"
+    elif not place.is_dir():
+        wrong = f"{place} is a file"
+    else:
+        wrong = f"{place} holds no study.json"
+    above = [_near(parent) for parent in place.absolute().parents if (parent / "study.json").is_file()]
+    below = [file.parent for home in (place, Path("h2h-runs")) for file in sorted(home.glob("*/study.json"))]
+    raise Mistake(f"{wrong}; give the folder of a study, e.g. {[*above, *below, 'h2h-runs/softmax_one'][0]}")
+
+
+def run_folder(place: Path, what: str = "model.safetensors") -> Path:
+    """The folder of a finished run, or the user's mistake."""
+    if (place / what).is_file():
+        return place
+    if not place.exists():
+        wrong = f"there is no folder {place}"
+    elif (place / "recipe.json").is_file():
+        wrong = f"{place} is the folder of a run that is not finished"
+    else:
+        wrong = f"{place} is not the folder of a finished run"
+    ended = [
+        file for pattern in ("arms/*/seed*", "*/seed*", "seed*") for file in sorted(place.glob(f"{pattern}/{what}"))
+    ]
+    raise Mistake(f"{wrong}; give {f'one, e.g. {ended[0].parent}' if ended else 'one, <study>/arms/<arm>/seed<k>'}")
+
+
+def _near(path: Path) -> Path:
+    """A path as it is said from here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def plan_of(out: Path) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from headtohead.model import Model, Transformer
 from headtohead.objectives import Objective, Prediction
 from headtohead.objectives.causal import CausalLM
 from headtohead.optimizer import AdamW, Optimizer
+from headtohead.request import MOST_SEEDS
 from headtohead.schedule import CosineDecay, Schedule
 from headtohead.spec import Mistake, Part, Size, check, walk
 from headtohead.text.documentation import PythonDocs
@@ -156,6 +157,8 @@ def validate(study: Study) -> None:
         )
     if study.seeds < 1:
         raise Mistake(f"seeds = {study.seeds}: a study needs at least 1 seed, and 3 for a verdict; use --seeds 3")
+    if study.seeds > MOST_SEEDS:
+        raise Mistake(f"seeds = {study.seeds}: at most {MOST_SEEDS:,}; a verdict takes 3 to a few dozen")
     if not 0 < study.alpha < 1:
         raise Mistake(f"alpha = {study.alpha} must lie between 0 and 1, and is usually .05")
     if study.margin is not None and study.margin <= 0:

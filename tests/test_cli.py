@@ -1,6 +1,10 @@
 """Mistakes at the command line: one line, the fix, exit 2, and nothing half-written."""
 
+import itertools
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -62,9 +66,36 @@ BAD = {
     "a class for a part": (["run", "bad.py"], HEAD + 'at(baseline, {"model.attention.normalizer": SoftmaxN})\n', "write SoftmaxN()"),
     "a part in the wrong slot": (["run", "bad.py"], HEAD + 'at(baseline, {"model.attention.normalizer": Additive()})\n', "takes Normalizer"),
     "a forward that raises": (["run", "bad.py"], HEAD + "class Bad(SoftmaxN):\n    def __call__(self, scores):\n        return scores.nothing\n" + ARM.replace("SoftmaxN()", "Bad()"), "arm n: AttributeError at bad.py:7"),
-    "no folder": (["verdict", "absent"], None, "holds no study.json"),
+    "no folder": (["verdict", "absent"], None, "there is no folder absent; give the folder of a study, e.g."),
+    "a file for a folder": (["report", "good.py"], None, "good.py is a file; give the folder of a study"),
+    "not a study's folder": (["verdict", "."], None, ". holds no study.json; give the folder of a study"),
     "no table": (["verdict", "absent.csv"], None, "absent.csv is no file"),
-    "no run": (["score", "absent", "--text", "x"], None, "is not the folder of a finished run"),
+    "no run": (["score", "absent", "--text", "x"], None, "there is no folder absent; give one, <study>/arms/<arm>/seed<k>"),
+    "no run to sample": (["sample", "good.py", "--prompt", "x"], None, "good.py is not the folder of a finished run; give one"),
+    "nothing to audit": (["audit", "h2h-runs/absent"], None, "there is no folder h2h-runs/absent; give one"),
+    "a text to audit": (["audit", "text.txt"], None, "text.txt is no study; give a .py file or a built-in name"),
+    "a study without its ending": (["run", "good"], None, "did you mean your file good.py?"),
+    "seeds in words": (["run", "good.py", "--seeds", "x"], None, "--seeds x: takes a whole number, e.g. --seeds 3"),
+    "a fraction of a seed": (["run", "good.py", "--seeds", "2.5"], None, "--seeds 2.5: takes a whole number"),
+    "a great many seeds": (["run", "good.py", "--seeds", 10**9], None, "--seeds 1000000000: at most 10,000"),
+    "a great many fresh seeds": (["run", "good.py", "--confirm", 10**9], None, "--confirm 1000000000: at most 10,000"),
+    "a great many seeds inside": (["run", "bad.py"], HEAD + ARM.replace("seeds=1", "seeds=10**9"), "bad.py:5: seeds = 1000000000: at most 10,000"),
+    "steps in words": (["show", "good.py", "--steps", "few"], None, "--steps few: takes a whole number"),
+    "jobs in words": (["run", "good.py", "--jobs", "all"], None, "--jobs all: takes a whole number"),
+    "no fresh seeds": (["run", "good.py", "--confirm", 0], None, "--confirm 0: at least 1"),
+    "tokens below none": (["sample", "x", "--prompt", "a", "--tokens", -1], None, "--tokens -1: at least 0"),
+    "a temperature below 0": (["sample", "x", "--prompt", "a", "--temperature", -1], None, "--temperature -1: takes a number from 0 on"),
+    "a temperature of none": (["sample", "x", "--prompt", "a", "--temperature", "nan"], None, "--temperature nan: takes a number from 0 on"),
+    "a seed below 0": (["sample", "x", "--prompt", "a", "--seed", -1], None, "--seed -1: at least 0"),
+    "no such option": (["run", "good.py", "--sed", 3], None, "No such option: --sed (Possible options: --seeds, --set, --size); see h2h run --help"),
+    "no such command": (["runn"], None, "No such command 'runn'"),
+    "no study named": (["run"], None, "Missing argument 'STUDY'; see h2h run --help"),
+    "out is a file": (["run", "good.py", "--out", "text.txt"], None, "--out text.txt: text.txt is a file; name a new folder"),
+    "out is in a file": (["run", "good.py", "--out", "text.txt/a/b"], None, "--out text.txt/a/b: text.txt is a file; name a new folder"),
+    "out holds other things": (["run", "good.py", "--out", "."], None, "--out .: the folder holds other things and no study"),
+    "out cannot be made": (["run", "good.py", "--out", "/proc/h2h"], None, "/proc/h2h cannot be made"),
+    "out has a long name": (["run", "good.py", "--out", "a" * 300], None, "File name too long"),
+    "settings for a run": (["audit", "./x", "--steps", 3], None, "--size, --steps and --set change a study; ./x is a run"),
     "list what": (["list", "things"], None, "choose studies, parts or texts"),
     "unknown primary": (["run", "bad.py"], HEAD + ARM.replace("seeds=1", 'seeds=1, primary="los"'), "did you mean 'loss'?"),
     "unknown claim": (["run", "bad.py"], HEAD + "from headtohead import NoWorse\n" + ARM.replace("seeds=1", 'seeds=1, claims=(NoWorse("perplexty"),)'), "did you mean 'perplexity'?"),
@@ -85,6 +116,85 @@ def test_a_mistake_is_one_line_with_the_fix(name: str, place: Path, monkeypatch,
     assert len(lines) == 1 and lines[0].startswith("h2h: "), errors
     assert expected in lines[0]
     assert [path for path in sorted(place.rglob("*")) if "__pycache__" not in path.parts] == before
+
+
+def test_a_folder_that_may_not_be_written_to(place: Path, monkeypatch, capsys):
+    """As another user would see it; whoever runs the tests may be allowed everything."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != place / "theirs")
+    (place / "theirs").mkdir()
+    code, _, errors = call(monkeypatch, capsys, "run", "good.py", "--out", place / "theirs" / "new")
+    assert code == 2 and f"{place / 'theirs'} cannot be written to; name a folder of your own" in errors
+
+
+def test_a_full_disk_is_told_in_one_line(place: Path, monkeypatch, capsys):
+    import errno
+
+    from headtohead.launch import folder
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "h2h-runs/good/study.py")
+
+    monkeypatch.setattr(folder, "lay_out", full)
+    code, _, errors = call(monkeypatch, capsys, "run", "good.py")
+    assert code == 2 and errors.splitlines()[-1].startswith("h2h: h2h-runs/good/study.py: No space left on device")
+
+
+def test_a_text_is_set_by_its_bare_name(place: Path, monkeypatch, capsys):
+    (place / "other.txt").write_text("Pack my box with five dozen liquor jugs.\n" * 40)
+    code, out, _ = call(monkeypatch, capsys, "show", "good.py", "--set", "text.path=other.txt", "--json")
+    assert code == 0 and json.loads(out)["text"]["name"] == "other"
+
+
+def test_stopping_ends_with_one_line(place: Path):
+    """Ctrl-C reaches the whole process group, as in a terminal."""
+    command = [sys.executable, "-c", "from headtohead.cli import main; main()", "run", "good.py", "--steps", "100000"]
+    # a shell may have told this process to ignore the signal, and a child inherits that
+    heeded = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler), "start_new_session": True}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **heeded)
+    assert child.stderr is not None
+    assert child.stderr.readline().startswith("preparing")
+    child.stderr.readline()  # the route: the workers are started
+    os.killpg(child.pid, signal.SIGINT)
+    out, errors = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, "")
+    assert [line for line in errors.splitlines() if " runs · " not in line] == [
+        "h2h: stopped; the same command goes on from here"
+    ]
+
+
+LOCKED = {
+    "seeds": (["--seeds", 2], "locked with seed 0 alone, not 2 seeds (0 to 1); choose another folder with --out, or ask for fresh seeds with --confirm N"),
+    "steps": (["--steps", 2], "locked with steps 3, not 2; choose another folder with --out, or delete"),
+    "an address": (["--set", "model.layers=2"], "locked with model.layers 1, not 2; choose"),
+}  # fmt: skip
+
+
+def test_what_was_locked_is_refused_with_what_differs_and_the_way_out(place: Path, monkeypatch, capsys):
+    assert call(monkeypatch, capsys, "run", "good.py", "--out", "kept")[0] == 0
+    before = {path: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
+    for words, expected in LOCKED.values():
+        code, _, errors = call(monkeypatch, capsys, "run", "good.py", "--out", "kept", *words)
+        assert code == 2 and expected in errors.splitlines()[-1], errors
+    assert {path: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()} == before
+
+
+def test_what_settles_it_can_be_copied_and_run(place: Path, monkeypatch, capsys):
+    """The study is named as it was typed, and so is its folder: fresh seeds, fresh folder, twice over."""
+    (place / "my studies").mkdir()
+    (place / "good.py").rename(place / "my studies" / "mine.py")
+    given = ["run", "my studies/mine.py", "--set", "model.layers=2", "--out", "deep/er"]
+    seen: list[int] = []
+    for _ in range(3):
+        assert call(monkeypatch, capsys, *given)[0] == 0
+        out = Path(given[-1])
+        seeds = json.loads((out / "study.json").read_text())["seeds"]
+        assert not set(seeds) & set(seen)
+        seen += seeds
+        words = shlex.split(json.loads((out / "verdict.json").read_text())["arms"]["n"]["command"] or "")
+        if not words:
+            break
+        given = ["1" if before == "--confirm" else word for before, word in itertools.pairwise(words)]
+    assert seen == [0, 1, 2]
 
 
 def test_an_empty_text(place: Path, monkeypatch, capsys):
@@ -161,3 +271,5 @@ def test_audit_before_a_seed_is_spent(place: Path, monkeypatch, capsys):
     assert {f["result"] for f in found if f["arm"] == "n"} == {"fail"}
     assert {f["result"] for f in found if f["arm"] == "baseline"} == {"pass"}
     assert call(monkeypatch, capsys, "audit", "good.py")[0] == 0
+    mended = call(monkeypatch, capsys, "audit", "leak.py", "--set", "model.attention.visibility=Everyone()", "--json")
+    assert {f["result"] for f in json.loads(mended[1]) if f["arm"] == "baseline"} == {"fail"}  # every arm, as for `run`

@@ -12,10 +12,10 @@ from headtohead.run import audit_network, audit_start
 from headtohead.text.cache import prepare
 
 
-def audit_study(path: Path) -> list[dict[str, Any]]:
+def audit_study(path: Path, options: Options) -> list[dict[str, Any]]:
     """Every arm of a study, as initialized and with every parameter redrawn."""
     found = []
-    for name, recipe in with_options(load_study(path), Options()).arms().items():
+    for name, recipe in with_options(load_study(path), options).arms().items():
         vocabulary = prepare(recipe.text, recipe.tokenizer, recipe.split).vocabulary.size
         found += [{"arm": name, **finding._asdict()} for finding in audit_start(recipe, vocabulary, 0)]
     return found

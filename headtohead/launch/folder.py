@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from headtohead.files import write_atomically, write_json
+from headtohead.launch.difference import differences
 from headtohead.measure import MEASURES, cost
 from headtohead.plan import Loaded, with_options
 from headtohead.request import Options, file_hash, plan_of, request
@@ -38,8 +39,10 @@ def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
         rehearse(study)
     plan = make_plan(loaded, study, options)
     if before is not None and before["lock"] != plan["lock"]:
-        what = _what_differs(before, plan)
-        raise Mistake(f"{out} was locked with {what}; choose another folder with --out, or delete it")
+        what = differences(before, plan, str(loaded.path))
+        alike = all(before.get(name) == plan[name] for name in LOCKED if name != "seeds")
+        fresh = ", or ask for fresh seeds with --confirm N" if alike and options.confirm is None else ""
+        raise Mistake(f"{out} was locked with {what}; choose another folder with --out{fresh}, or delete this one")
     return plan
 
 
@@ -108,15 +111,6 @@ LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "tex
 def lock_content(plan: dict[str, Any]) -> dict[str, Any]:
     """What may not change once the first run has begun."""
     return {name: plan[name] for name in LOCKED}
-
-
-def _what_differs(before: dict[str, Any], plan: dict[str, Any]) -> str:
-    for name in LOCKED:
-        if before.get(name) != plan[name]:
-            if name == "seeds":
-                return f"{len(before[name])} seeds, not {len(plan[name])}"
-            return f"another {name}"
-    return "another plan"
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

@@ -209,7 +209,6 @@ def _steps(folder: Folder) -> list[tuple[str, str]]:
 def _repeat(folder: Folder) -> Section:
     """What was declared, and the command that does it all again."""
     study = folder.study
-    seeds = study.get("request", {}).get("seeds")
     failed = [run for mine in folder.runs.values() for run in mine.values() if run.state == FAILED]
     missing = sum(seed not in mine for mine in folder.runs.values() for seed in folder.seeds)
     odd = f"{numbers.plural(len(failed), 'failed run')}, {numbers.plural(missing, 'missing run')}"
@@ -222,4 +221,4 @@ def _repeat(folder: Folder) -> Section:
         *([("study file", [f"hash {study['code']}"])] if "code" in study else []),
         *([("headtohead", [f"version {study['version']}"])] if "version" in study else []),
     ]
-    return Section("Do it again", [Code(command(study, *(["--seeds", str(seeds)] if seeds else []))), Facts(told)])
+    return Section("Do it again", [Code(command(study)), Facts(told)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headtohead.files import read_json
+from headtohead.request import folder_for, options_from
 from headtohead.spec import Mistake
 from headtohead.verdict.compare import Outcome, Seed
 from headtohead.verdict.margins import Measure
@@ -50,25 +51,36 @@ def _read(path: Path) -> Any:
         raise Mistake(f"{path} is not JSON ({error}); delete it and run the study again, which resumes") from None
 
 
-def command(study: dict[str, Any], *more: str) -> str:
-    """The command that runs a study with what was asked of it before, as a person would type it."""
+def command(study: Mapping[str, Any], out: str | None = None) -> str:
+    """The command that asks for a study as it was asked for, as it was typed; `out` puts it into another folder."""
     asked = study.get("request", {})
-    words = ["h2h", "run", study["study"] if asked.get("builtin", True) else f"{study['study']}.py"]
+    return _typed(study, asked.get("seeds"), asked.get("confirm"), out or asked.get("out"))
+
+
+def fresh_seeds(study: Mapping[str, Any], count: int) -> str:
+    """The command that trains so many seeds that nobody has looked at, into a folder of their own."""
+    asked = study.get("request", {})
+    used, out = asked.get("seeds"), asked.get("out")
+    if asked.get("confirm"):  # these are fresh seeds themselves: others begin after them, in one more folder
+        used = max(study["seeds"]) + 1
+        out = out or str(folder_for(study["study"], options_from(asked)))
+    return _typed(study, used, count, f"{out.rstrip('/')}-confirm" if out else None)
+
+
+def _typed(study: Mapping[str, Any], seeds: int | None, confirm: int | None, out: str | None) -> str:
+    asked = study.get("request", {})
+    named = study["study"] if asked.get("builtin", True) else f"{study['study']}.py"
+    words = ["h2h", "run", asked.get("reference") or named]
     if study.get("size") not in (None, "demo"):
         words += ["--size", study["size"]]
-    if asked.get("steps") is not None:
-        words += ["--steps", str(asked["steps"])]
+    for option, value in (("--seeds", seeds), ("--steps", asked.get("steps"))):
+        words += [option, str(value)] if value is not None else []
     for address, value in asked.get("settings", ()):
         words += ["--set", f"{address}={value}"]
-    if asked.get("against_itself"):
-        words.append("--against-itself")
-    return shlex.join([*words, *more])
-
-
-def _again(out: Path, study: dict[str, Any]) -> str:
-    """The command that takes an unfinished study up again; it must ask for the same seeds."""
-    seeds = study.get("request", {}).get("seeds")
-    return command(study, *(["--seeds", str(seeds)] if seeds else []), "--out", str(out))
+    words += ["--against-itself"] if asked.get("against_itself") else []
+    for option, value in (("--confirm", confirm), ("--out", out)):
+        words += [option, str(value)] if value is not None else []
+    return shlex.join(words)
 
 
 def read_runs(out: Path, study: dict[str, Any]) -> Runs:
@@ -85,7 +97,7 @@ def read_runs(out: Path, study: dict[str, Any]) -> Runs:
                 seeds[seed] = _read_run(folder)
     unfinished += _not_begun(runs, study)
     if unfinished:
-        raise Mistake(f"the study is not finished: {', '.join(unfinished)}; finish it with: {_again(out, study)}")
+        raise Mistake(f"the study is not finished: {', '.join(unfinished)}; finish it with: {command(study, str(out))}")
     return runs
 
 

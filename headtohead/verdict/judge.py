@@ -20,7 +20,7 @@ from headtohead.verdict.compare import Comparison, Outcome, Rule, Seed, card, co
 from headtohead.verdict.crossing import crossing, late_differences
 from headtohead.verdict.earlier import read_earlier
 from headtohead.verdict.fairness import different_data, objections, reservations, worst
-from headtohead.verdict.folder import FAILED, Log, Run, Runs, command, outcome, read_log, read_runs, read_study
+from headtohead.verdict.folder import FAILED, Log, Run, Runs, command, fresh_seeds, outcome, read_log, read_runs, read_study
 from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
@@ -178,9 +178,9 @@ def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, An
     rate = dollars_per_second(judged.study.get("price"))
     base, own = ([runs[seed] for seed in case.comparison.seeds] for runs in (judged.baseline, judged.runs[case.name]))
     counts = entry["seeds_needed"] or [USUAL_SEEDS, USUAL_SEEDS]
-    confirm = command(judged.study, "--confirm", str(counts[-1]))
+    confirm = fresh_seeds(judged.study, counts[-1])
     if judged.look and judged.look != looks_of(judged.study)[-1]:
-        confirm = command(judged.study, "--out", str(judged.out))  # seeds that were planned need no fresh study
+        confirm = command(judged.study, str(judged.out))  # seeds that were planned need no fresh study
     return {
         "ratios": ratios(base, own, rate),
         "price": price_of_seeds(judged.runs, counts, rate),

@@ -100,7 +100,7 @@ def test_a_finished_study(finished):
         "float32",
         "2.13.0",
         "ab12",
-        "h2h run smaller --steps 40 --seeds 5",
+        "h2h run smaller --seeds 5 --steps 40",
         "the hashes of all batches agree",
     ):
         assert part in shown, part
@@ -206,7 +206,7 @@ def test_inconclusive(tmp_path):
     out = write_study(tmp_path / "s", {"baseline": [3.4, 3.41, 3.42], "small": [3.389, 3.414, 3.411]}, margin=0.005)
     shown = drawn(out).text
     assert "INCONCLUSIVE small" in shown and "no evidence that there is no difference" in shown
-    assert "h2h run smaller --steps 40 --confirm " in shown
+    assert "h2h run smaller --seeds 3 --steps 40 --confirm " in shown
 
 
 def test_single_seed_without_price_route_or_environment(tmp_path):

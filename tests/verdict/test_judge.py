@@ -1,6 +1,7 @@
 """Verdicts on whole folders, written here as runs leave them."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -348,13 +349,31 @@ def test_an_unfinished_study_says_what_is_left_and_how(write, spoil, told):
 def test_the_command_asks_for_the_same_as_before(write):
     request = {"builtin": False, "seeds": 3, "steps": 20, "settings": [["model.layers", "3"]], "against_itself": True}
     out = write({"baseline": BASE[:3], "small": CHAL[:3]}, size="paper", request=request)
-    same = "h2h run smaller.py --size paper --steps 20 --set model.layers=3 --against-itself"
+    same = "h2h run smaller.py --size paper --seeds 3 --steps 20 --set model.layers=3 --against-itself"
     (out / "arms/small/seed1/status.json").unlink()
     with pytest.raises(Mistake) as caught:
         judge(out)
-    assert str(caught.value).endswith(f": {same} --seeds 3 --out {out}")
+    assert str(caught.value).endswith(f": {same} --out {out}")
     shutil.rmtree(out / "arms/small/seed1")
     assert small(out)["command"].startswith(f"{same} --confirm ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, "h2h run 'my studies/a.py' --confirm N"),
+        ({"seeds": 2}, "h2h run 'my studies/a.py' --seeds 2 --confirm N"),
+        ({"out": "deep/er/"}, "h2h run 'my studies/a.py' --confirm N --out deep/er-confirm"),
+        ({"confirm": 2}, "h2h run 'my studies/a.py' --seeds 2 --confirm N --out h2h-runs/smaller-confirm-confirm"),
+        ({"confirm": 2, "seeds": 1, "out": "b"}, "h2h run 'my studies/a.py' --seeds 2 --confirm N --out b-confirm"),
+    ],
+)
+def test_the_command_for_fresh_seeds_can_be_copied(write, asked, expected):
+    """It names the study as it was typed, asks for seeds that nobody has seen, and for a folder that is free."""
+    request = {"builtin": False, "reference": "my studies/a.py", "size": "demo", "steps": None, "settings": []}
+    request |= {"seeds": None, "against_itself": False, "confirm": None, "out": None} | asked
+    out = write({"baseline": BASE[:2], "small": CHAL[:2]}, request=request)
+    assert re.sub(r"--confirm \d+", "--confirm N", small(out)["command"]) == expected
 
 
 def test_no_study_and_broken_files(write, tmp_path):
