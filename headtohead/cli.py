@@ -211,14 +211,10 @@ def audit(
         raise Mistake(f"--size, --steps and --set change a study; {what} is a run, which is audited as it is")
     place = run_folder(place) if run else find_study(what)
     from headtohead.launch.check import audit_run, audit_study
+    from headtohead.report import looked
 
     found = audit_run(place, study, trust_study) if run else audit_study(place, options)
-    if as_json:
-        print(json.dumps(found, indent=1))
-    else:
-        for one in found:
-            print(f"{one['arm']:>16}  {one['id']:<10} {one['result']:<5} {one['when']}: {one['sentence']}")
-            print(f"{'':>16}  {one['evidence']}")
+    print(json.dumps(found, indent=1) if as_json else looked.audits(found))
     if any(one["severity"] == "fatal" and one["result"] == "fail" for one in found):
         raise typer.Exit(1)
 
@@ -234,15 +230,11 @@ def score(
     """How well a trained model predicts a text, token by token."""
     run_folder(run)
     from headtohead.inspection import load
+    from headtohead.report import looked
 
     trained = load(run, study, trust_study)
     found = trained.score(text)
-    if as_json:
-        print(json.dumps(found, indent=1))
-        return
-    for token, nll in zip(found["tokens"], found["nll"], strict=True):
-        print(f"{'' if nll is None else f'{nll:.3f}':>8}  {token!r}")
-    print(f"{found['loss']:>8.3f}  nats per scored token, perplexity {found['perplexity']:.2f}")
+    print(json.dumps(found, indent=1) if as_json else looked.score(found))
     _tell_unknown(trained.unknown(text), "text")
 
 

@@ -20,7 +20,18 @@ from headtohead.verdict.compare import Comparison, Outcome, Rule, Seed, card, co
 from headtohead.verdict.crossing import crossing, late_differences
 from headtohead.verdict.earlier import read_earlier
 from headtohead.verdict.fairness import different_data, objections, reservations, worst
-from headtohead.verdict.folder import FAILED, Log, Run, Runs, command, fresh_seeds, outcome, read_log, read_runs, read_study
+from headtohead.verdict.folder import (
+    FAILED,
+    Log,
+    Run,
+    Runs,
+    command,
+    fresh_seeds,
+    outcome,
+    read_log,
+    read_runs,
+    read_study,
+)
 from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
