@@ -45,21 +45,21 @@ def command(*arguments: object) -> list[str]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """Everything that must not depend on when the study was stopped: only what clocks measure is left out."""
+    """Everything that must not depend on when the study was stopped: left out are what clocks measure and the folder."""
     files = {p.relative_to(out): p.read_bytes() for p in out.rglob("*") if p.name in KEPT}
     found = {str(name): hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
     losses = [json.loads(line) for path in sorted(out.rglob("steps.jsonl")) for line in path.read_text().splitlines()]
     verdict = json.loads((out / "verdict.json").read_text())
     return found | {
         "steps": json.dumps([{k: v for k, v in line.items() if k != "seconds"} for line in losses]),
-        "verdict": json.dumps(_without_clocks(verdict)),
+        "verdict": json.dumps(_lasting(verdict)),
     }
 
 
-def _without_clocks(value):
+def _lasting(value):
     if isinstance(value, dict):
-        return {name: _without_clocks(inner) for name, inner in value.items() if name not in ("ratios", "price")}
-    return [_without_clocks(inner) for inner in value] if isinstance(value, list) else value
+        return {name: _lasting(inner) for name, inner in value.items() if name not in ("ratios", "price", "command")}
+    return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 
 
 def killed_until_done(arguments: list[object], kills: int, longest: float, env: dict[str, str], seed: int = 0) -> int:
@@ -179,7 +179,7 @@ def test_another_plan_in_the_same_folder_is_refused_and_nothing_changes(done: Pa
     before = results(done)
     refused = h2h("run", done.parent / "small.py", "--seeds", 3, "--out", done)
     assert refused.returncode == 2 and refused.stderr.count("h2h: ") == 1
-    assert "2 seeds, not 3" in refused.stderr and "--out" in refused.stderr
+    assert "locked with 2 seeds (0 to 1), not 3 seeds (0 to 2)" in refused.stderr and "--out" in refused.stderr
     assert results(done) == before
 
 
