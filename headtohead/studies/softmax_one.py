@@ -49,7 +49,7 @@ demo = Recipe(
     tokenizer=BytePairs(size=512),
     length=64,
     batch=32,
-    steps=500,
+    steps=400,
     optimizer=AdamW(rate=2e-3, weight_decay=0.0),
     schedule=LinearDecay(warmup=50),
     held_out=40_000,
