@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,8 +147,14 @@ class Run:
         figures = {"state": state, "step": steps, "steps": self.recipe.steps, "seconds": round(seconds, 3), **more}
         write_json(self.folder / "status.json", figures)
 
+    def steady(self) -> float:
+        """Seconds of all steps at the pace of the median one, which neither compilation nor a neighbour's job moves."""
+        lines = (self.folder / "steps.jsonl").read_text(encoding="utf-8").splitlines()
+        return round(statistics.median(json.loads(line)["seconds"] for line in lines) * len(lines), 3)
+
     def finish(self, state: str, steps: int, seconds: float, peak: int, reason: str | None) -> None:
-        self.status(state, steps, seconds, {"peak_memory": peak, "reason": reason})
+        more = {"steady_seconds": self.steady(), "peak_memory": peak, "reason": reason}
+        self.status(state, steps, seconds, more)
         (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
 
 

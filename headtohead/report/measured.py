@@ -165,8 +165,8 @@ def _costs(folder: Folder) -> Section:
     ]
     caption = (
         "Each run: the mean over seeds, its range in brackets. Times are those of a machine that may have had other "
+        "runs beside, with compilation in them; the ratio of times has the median step instead."
     )
-    caption += "runs beside."
     columns = ["arm", "parameters", "training FLOPs", "time of training", "peak memory", "dollars"]
     return Section(
         "Costs", [Table(caption, columns, [[arm, *_cost(folder, arm, rate)] for arm in folder.arms]), Facts(told)]

@@ -23,13 +23,16 @@ def ratios(baseline: Sequence[Run], challenger: Sequence[Run], rate: float) -> d
 
 
 def _sizes(run: Run, rate: float) -> dict[str, float]:
-    """What a run took. measures.json counts the operations of one token, and the tokens."""
+    """What a run took. measures.json counts the operations of one token, and the tokens.
+
+    Compilation is left out: the arm that comes first pays it for all.
+    """
     return {
         "parameters": _number(run.measures.get("parameters")),
         "flops": _number(run.measures.get("flops")) * run.measures.get("tokens", 1),
-        "seconds": run.seconds,
+        "seconds": run.steady,
         "memory": _number(run.memory),
-        "dollars": run.seconds * rate,
+        "dollars": run.steady * rate,
     }
 
 

@@ -28,6 +28,7 @@ class Run:
     state: str
     reason: str | None
     seconds: float  # of training
+    steady: float  # the same without what is paid once, such as compilation: the median step times the steps
     memory: float | None
     measures: dict[str, Any]
     audits: list[dict[str, Any]]
@@ -131,6 +132,7 @@ def _read_run(folder: Path) -> Run:
         state=status["state"],
         reason=status.get("reason"),
         seconds=status.get("seconds") or 0.0,
+        steady=status.get("steady_seconds") or status.get("seconds") or 0.0,
         memory=status.get("peak_memory"),
         measures=_read(measures) if measures.exists() else {},  # a failed run may have left none
         audits=_read(audits) if audits.exists() else [],

@@ -74,6 +74,18 @@ def test_operations_are_those_of_all_tokens(write):
     assert small(out)["ratios"]["flops"] == pytest.approx(3.0)
 
 
+def test_compilation_is_in_the_bill_and_not_in_the_ratio(write):
+    """The first arm pays 60 s of compilation for both; a step takes as long in either."""
+    out = write({"baseline": [3.4, 3.5, 3.6], "small": [3.3, 3.4, 3.5]})
+    for seed in range(3):
+        once = 60.0 if seed == 0 else 0.0
+        rewrite(out / f"arms/baseline/seed{seed}", "status.json", seconds=100 + once, steady_seconds=100.0)
+        rewrite(out / f"arms/small/seed{seed}", "status.json", seconds=100.0, steady_seconds=100.0)
+    found = judge(out)
+    assert found["arms"]["small"]["ratios"]["seconds"] == 1
+    assert found["price"]["spent"]["seconds"] == 660
+
+
 @pytest.mark.parametrize(("seconds", "dollars"), [(33340.6643, 11.2246), (33378.4977, 11.2374)])
 def test_cost_oracle(write, seconds, dollars):
     out = write({"baseline": [3.0], "small": [3.1]})
