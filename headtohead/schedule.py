@@ -22,8 +22,11 @@ class Schedule(Part):
 
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         if not 0 <= self.warmup < recipe.steps:
-            near = f"--set schedule.warmup={recipe.steps // 10}"
-            yield f"warmup = {self.warmup} must be at least 0 and below steps = {recipe.steps}, e.g. {near}"
+            near = recipe.steps // 10
+            yield (
+                f"warmup = {self.warmup} must be at least 0 and below steps = {recipe.steps}; write "
+                f"schedule={type(self).__name__}(warmup={near}) in the recipe, or --set schedule.warmup={near}"
+            )
         floor = getattr(self, "floor", 0.0)
         if not 0 <= floor <= 1:
             yield f"floor = {floor} must lie in [0, 1], a share of the peak"

@@ -18,6 +18,7 @@ import torch
 from headtohead.files import write_atomically, write_json
 from headtohead.launch.difference import differences
 from headtohead.measure import MEASURES, cost
+from headtohead.objectives import Prediction
 from headtohead.plan import Loaded, with_options
 from headtohead.request import Options, file_hash, plan_of, request
 from headtohead.run import batches
@@ -185,11 +186,22 @@ def _one_step(name: str, recipe: Recipe, tokens: Tokens) -> None:
         few = at_most(recipe, rows=2)
         _, pieces, _ = next(batches(few, tokens, 0, 0))
         accumulate(learner, pieces, Route())
+        _finite(name, learner)
     except Mistake:
         raise
     except Exception as error:
         frame = _deepest(error)
         raise Mistake(f"arm {name}: {type(error).__name__} at {frame}: {' '.join(str(error).split())[:300]}") from error
+
+
+def _finite(name: str, learner: Prediction) -> None:
+    """Refuse a gradient that is no number before the first step; later ones are outcomes."""
+    for where, parameter in learner.named_parameters():
+        if parameter.grad is not None and not bool(torch.isfinite(parameter.grad).all()):
+            raise Mistake(
+                f"arm {name}: the gradient of {where} is not finite at the start; hidden keys have a score of −∞, and "
+                "−∞ times a weight has no gradient: set them to 0 before the product and back to −∞ after it (masked_fill)"
+            )
 
 
 def at_most(recipe: Recipe, rows: int) -> Recipe:

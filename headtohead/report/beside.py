@@ -59,8 +59,8 @@ def other_spreads(entry: Entry) -> list[str]:
         chances = (
             f"{_chance(posterior[name])} that it is {what}"
             for name, what in (
-                ("better", "better"),
-                ("within_margin", "inside the margin"),
+                ("better_by_margin", "better by more than the margin"),
+                ("within_margin", "inside it"),
                 ("worse_by_margin", "worse by more"),
             )
         )

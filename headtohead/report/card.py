@@ -224,6 +224,5 @@ def _lock(verdict: Mapping[str, Any], entry: Entry) -> list[str]:
     if not verdict["lock"]:
         return []
     odd = sum(len(seeds) for kind in ("failures", "missing") for seeds in entry[kind].values())
-    return [
-        f"{verdict['lock']}; " + (f"{numbers.plural(odd, 'run')} not as declared" if odd else "all runs as declared")
-    ]
+    told = f"{numbers.plural(odd, 'run')} failed or missing" if odd else "all runs as declared"
+    return [f"{verdict['lock']}; {told}"]

@@ -49,7 +49,7 @@ def scale_for(effect: float, interval: Sequence[float] | None) -> Scale:
     """The scale of an effect and its interval: two digits of half the interval; without one, two of the effect."""
     half = half_width(interval)
     size = half or abs(effect)
-    return scale([effect, *(interval or ())], place_of(size)) if size else Scale(0, 0)
+    return scale([effect, *(interval or ())], place_of(size)) if size else Scale(0, 4)
 
 
 def written(value: float | None, scale: Scale) -> str:

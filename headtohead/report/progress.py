@@ -14,9 +14,14 @@ def follow(snapshots: Iterable[list[State]], route: dict[str, Any]) -> None:
     """Show the runs' states as they come: one line that is drawn again in a terminal, a line now and then elsewhere."""
     print(how(route), file=sys.stderr)
     live, began, printed, text = sys.stderr.isatty(), time.monotonic(), float("-inf"), ""
+    started: tuple[float, float] | None = None  # when the first step was seen, and how much was done by then
     for states in snapshots:
         now = time.monotonic()
-        text = line(states, now - began)
+        share = sum(map(progress, states)) / len(states)
+        started = started or ((now, share) if share else None)
+        text = line(states, now - began, _left(share, now, started))
+        if not share and route["compiled"]:
+            text += " · compiling"
         if live:
             print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
         elif now - printed > 15:
@@ -33,7 +38,14 @@ def how(route: dict[str, Any]) -> str:
     return f"on {route['device']}, {made}{why}, {route['dtype']}, {threads}"
 
 
-def line(states: list[State], elapsed: float) -> str:
+def _left(share: float, now: float, started: tuple[float, float] | None) -> float | None:
+    """Seconds left at the pace since the first step; what went before, such as compiling, is not done again."""
+    if started is None or share >= 1 or now - started[0] < 5 or share - started[1] < 0.01:
+        return None
+    return (now - started[0]) * (1 - share) / (share - started[1])
+
+
+def line(states: list[State], elapsed: float, seconds_left: float | None = None) -> str:
     """Runs done, steps done, what is running with its loss, and the time left."""
     ended = sum(state["state"] in ("finished", "failed") for state in states)
     share = sum(progress(state) for state in states) / len(states)
@@ -41,7 +53,7 @@ def line(states: list[State], elapsed: float) -> str:
     doing = " · ".join(
         f"{s['arm']}/{s['seed']} step {s['step']}/{s['steps']} loss {s['loss']:.3f}" for s in running[:4]
     )
-    left = f" · {clock(elapsed * (1 - share) / share)} left" if 0.02 < share < 1 and elapsed > 5 else ""
+    left = "" if seconds_left is None else f" · {clock(seconds_left)} left"
     return f"{ended}/{len(states)} runs · {share:4.0%} · {clock(elapsed)}{left}" + (f" · {doing}" if doing else "")
 
 

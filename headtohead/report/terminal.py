@@ -67,12 +67,20 @@ def _head(verdict: Mapping[str, Any], width: int) -> str:
     primary, baseline = verdict["primary"], verdict["baseline"]
     question = verdict["question"].split("\n\n")[0]
     mean = f", {numbers.significant(baseline['mean'], 4)}" if baseline["mean"] is not None else ""
+    if baseline["mean"] is not None and baseline.get("unigram"):
+        mean += f", {_learnt(baseline['mean'], baseline['unigram'])}"
     measured = (
         f"{primary['name']} in{unit(primary)}, {primary['better']} is better; "
         f"baseline: {baseline['name']}{mean}; margin ±{numbers.significant(verdict['margin'], 2)}; "
         f"{numbers.plural(len(verdict['seeds']), 'seed')}"
     )
     return "\n".join([_wrapped(f"{verdict['study']}: {question}", width, ""), _wrapped(measured, width, "")])
+
+
+def _learnt(mean: float, unigram: float) -> str:
+    """How far the baseline is from one who knows the tokens' frequencies and no context."""
+    share = numbers.significant(100 * abs(unigram - mean) / unigram, 2)
+    return f"{share} % {'below' if mean < unigram else 'above'} what token frequencies alone give"
 
 
 def _compact(verdict: Mapping[str, Any], width: int) -> str:

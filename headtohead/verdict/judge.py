@@ -36,7 +36,7 @@ from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
-from headtohead.verdict.statistics import holm
+from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
 
 VERSION = 1
@@ -188,7 +188,8 @@ def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, An
     """
     rate = dollars_per_second(judged.study.get("price"))
     base, own = ([runs[seed] for seed in case.comparison.seeds] for runs in (judged.baseline, judged.runs[case.name]))
-    counts = entry["seeds_needed"] or [USUAL_SEEDS, USUAL_SEEDS]
+    # two pairs say too little of the spread to count on it
+    counts = entry["seeds_needed"] if entry["seeds"] >= FEWEST and entry["seeds_needed"] else [USUAL_SEEDS] * 2
     confirm = fresh_seeds(judged.study, counts[-1])
     if judged.look and judged.look != looks_of(judged.study)[-1]:
         confirm = command(judged.study, str(judged.out))  # seeds that were planned need no fresh study
@@ -204,6 +205,12 @@ def _look(judged: Judged) -> dict[str, Any] | None:
     if judged.look is None:
         return None
     return judged.look._asdict() | {"planned": [look.seeds for look in looks_of(judged.study)]}
+
+
+def _unigram(judged: Judged, measure: Measure) -> float | None:
+    """What knowing no context would give the baseline, where the primary measure is the loss."""
+    found = [run.measures.get("unigram") for run in judged.baseline.values() if measure.name == "loss"]
+    return found[0] if found and all(value == found[0] for value in found) else None
 
 
 def _head(judged: Judged, rule: Rule) -> dict[str, Any]:
@@ -223,6 +230,7 @@ def _head(judged: Judged, rule: Rule) -> dict[str, Any]:
         "baseline": {
             "name": study["baseline"],
             "mean": outcome(judged.baseline, measure).mean,
+            "unigram": _unigram(judged, measure),
             "audits": worst(judged.baseline),
         },
         "price": {**(study.get("price") or {}), **spent(judged.runs, study.get("price"))},

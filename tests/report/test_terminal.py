@@ -100,7 +100,7 @@ def test_a_failed_run_and_a_missing_one_are_outcomes(tmp_path):
     assert "UNSTABLE small" in shown
     assert "challenger seed 3 failed: step 2: the loss is not finite" in shown
     assert "baseline seed 4 is missing" in shown
-    assert "lock ab12; 2 runs not as declared" in shown
+    assert "lock ab12; 2 runs failed or missing" in shown
 
 
 def test_what_is_open_comes_with_the_command_that_settles_it(tmp_path):
