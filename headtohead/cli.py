@@ -37,6 +37,7 @@ from headtohead.request import (
     find_study,
     folder_for,
     folders,
+    judged,
     make_folder,
     parse_settings,
     plan_of,
@@ -84,7 +85,7 @@ def run(  # noqa: PLR0913 (one for each option)
     folder = out or folder_for(path.stem, options)
     before, asked = plan_of(folder), request(path, options, study, out)
     if before is not None and same_request(before["request"], asked) and complete(folder, before):
-        show_verdict(folder, before, judged=(folder / "verdict.json").exists() and (folder / "report.html").exists())
+        show_verdict(folder, before, judged=judged(folder, before))
         return
     check_out(folder)
     _run(path, options, folder, asked, jobs)

@@ -8,6 +8,7 @@ import difflib
 import importlib
 import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,6 +68,32 @@ def _nearest(error: BaseException) -> str:
     wrong = re.match(r"(?:cannot import name|module 'headtohead' has no attribute) '(\w+)'", str(error))
     near = difflib.get_close_matches(wrong[1], dir(sys.modules["headtohead"]), n=1, cutoff=0.0) if wrong else []
     return f"; did you mean {near[0]!r}?" if near and "'headtohead'" in str(error) else ""
+
+
+def imports_of(path: Path) -> dict[str, str]:
+    """The hash of every file outside the installed packages that a study's file imports, itself or through another.
+
+    A study that is run already: what it imported is looked up, not imported.
+    """
+    installed = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parent)})
+    found: dict[str, str] = {}
+    waiting = [path]
+    while waiting:
+        for name in _imported(waiting.pop()):
+            file = getattr(sys.modules.get(name), "__file__", None) or ""
+            if file.endswith(".py") and name not in found and not file.startswith(installed):
+                found[name] = file_hash(Path(file))
+                waiting.append(Path(file))
+    return dict(sorted(found.items()))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def with_options(loaded: Loaded, options: Options) -> Study:

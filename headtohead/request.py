@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ from headtohead.spec import Mistake
 BUILTIN = Path(__file__).parent / "studies"
 MOST_SEEDS = 10_000  # more is a slip of the finger, and would take a folder each
 AS_TYPED = ("reference", "out")  # of a request: how it was typed, not what was asked
+LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "texts", "code", "imports", "version")
+# what a finished run leaves
+LEFT = ("recipe.json", "measures.json", "audits.json", "steps.jsonl", "documents.npz", "model.safetensors")
 
 
 class Options(NamedTuple):
@@ -61,6 +65,17 @@ def is_builtin(path: Path) -> bool:
 def file_hash(path: Path) -> str:
     """The hash by which a copy of a study file is known."""
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def lock_content(plan: dict[str, Any]) -> dict[str, Any]:
+    """What may not change once the first run has begun."""
+    return {name: plan.get(name) for name in LOCKED}
+
+
+def lock_of(plan: dict[str, Any]) -> str:
+    """The hash of what is locked."""
+    content = json.dumps(lock_content(plan), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def request(path: Path, options: Options, reference: str = "", out: Path | None = None) -> dict[str, Any]:
@@ -173,6 +188,27 @@ def state_of(folder: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {"state": "absent"}
 
 
+def ended(folder: Path) -> bool:
+    """Whether a run has come to its end, well or badly."""
+    return state_of(folder)["state"] in ("finished", "failed")
+
+
+def whole(folder: Path) -> bool:
+    """Whether a run has ended and what it left is still there, so that nothing is left to do."""
+    failed = state_of(folder)["state"] == "failed"
+    return ended(folder) and (failed or all((folder / name).is_file() for name in LEFT))
+
+
 def complete(out: Path, plan: dict[str, Any]) -> bool:
-    """Whether every run has ended."""
-    return all(state_of(folder)["state"] in ("finished", "failed") for _, _, folder in folders(out, plan))
+    """Whether nothing is left to do in any run."""
+    return all(whole(folder) for _, _, folder in folders(out, plan))
+
+
+def judged(out: Path, plan: dict[str, Any]) -> bool:
+    """Whether the verdict and the page are there and nothing of what they rest on is younger."""
+    made = [out / name for name in ("verdict.json", "report.html")]
+    if not all(path.is_file() for path in made):
+        return False
+    runs = [folder / name for _, _, folder in folders(out, plan) for name in (*LEFT, "status.json")]
+    rests_on = [path for path in (out / "study.json", out / "study.lock", *runs) if path.is_file()]
+    return min(path.stat().st_mtime_ns for path in made) >= max(path.stat().st_mtime_ns for path in rests_on)

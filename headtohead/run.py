@@ -65,8 +65,8 @@ def batches(recipe: Recipe, tokens: Tokens, seed: int, first: int) -> Iterator[t
 class Run:
     """The folder of one arm and seed and what is kept in it."""
 
-    def __init__(self, folder: Path, recipe: Recipe, seed: int, route: Route) -> None:
-        self.folder, self.recipe, self.seed, self.route = folder, recipe, seed, route
+    def __init__(self, folder: Path, recipe: Recipe, seed: int, route: Route, lock: str = "") -> None:
+        self.folder, self.recipe, self.seed, self.route, self.lock = folder, recipe, seed, route, lock
         self.tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         self.vocabulary = self.tokens.vocabulary.size
         self.learner = recipe.learner(self.vocabulary, seed).to(route.device)
@@ -145,7 +145,7 @@ class Run:
 
     def status(self, state: str, steps: int, seconds: float, more: dict[str, Any]) -> None:
         figures = {"state": state, "step": steps, "steps": self.recipe.steps, "seconds": round(seconds, 3), **more}
-        write_json(self.folder / "status.json", figures)
+        write_json(self.folder / "status.json", figures | {"lock": self.lock})
 
     def steady(self) -> float:
         """Seconds of all steps at the pace of the median one, which neither compilation nor a neighbour's job moves."""

@@ -273,3 +273,17 @@ def test_audit_before_a_seed_is_spent(place: Path, monkeypatch, capsys):
     assert call(monkeypatch, capsys, "audit", "good.py")[0] == 0
     mended = call(monkeypatch, capsys, "audit", "leak.py", "--set", "model.attention.visibility=Everyone()", "--json")
     assert {f["result"] for f in json.loads(mended[1]) if f["arm"] == "baseline"} == {"fail"}  # every arm, as for `run`
+
+
+def test_what_was_deleted_or_is_younger_is_made_again(place: Path, monkeypatch, capsys):
+    """A finished study is answered from its files only while they are all there, and no older than what they rest on."""
+    assert call(monkeypatch, capsys, "run", "good.py", "--out", "kept")[0] == 0
+    weights, verdict = place / "kept/arms/n/seed0/model.safetensors", place / "kept/verdict.json"
+    before = weights.read_bytes()
+    weights.unlink()
+    assert call(monkeypatch, capsys, "run", "good.py", "--out", "kept")[0] == 0
+    assert weights.read_bytes() == before
+    measures = place / "kept/arms/n/seed0/measures.json"
+    measures.write_text(json.dumps(json.loads(measures.read_text()) | {"loss": 1.25}))
+    assert call(monkeypatch, capsys, "run", "good.py", "--out", "kept")[0] == 0
+    assert json.loads(verdict.read_text())["arms"]["n"]["values"]["challenger"] == {"0": 1.25}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import sys
 
 import pytest
 
@@ -19,7 +20,7 @@ from headtohead import (
     at,
     diff,
 )
-from headtohead.plan import arms_of, load_study, parse_value, with_options
+from headtohead.plan import arms_of, imports_of, load_study, parse_value, with_options
 from headtohead.request import Options, builtin_studies, file_hash, find_study, parse_settings, request
 from headtohead.spec import Mistake, describe
 
@@ -349,3 +350,24 @@ def test_settings_are_taken_apart_at_the_first_sign():
 def test_the_line_of_a_study_is_that_of_its_last_assignment(write):
     path = write(HEAD + "a = study = 3\n(b) = 4\n" + study_of("{}") + "del a\n")
     assert re.match(rf"{re.escape(str(path))}:{LINE + 2}: ", told(lambda: with_options(load_study(path), Options())))
+
+
+def test_what_a_study_imports_is_locked_with_it(write, tmp_path, monkeypatch):
+    """The study's file and what it imports from outside the installed packages, through any number of hands."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))  # what is imported here is forgotten afterwards
+    (tmp_path / "mine_first.py").write_text("import mine_second\nfrom numpy import pi\n")
+    (tmp_path / "mine_second.py").write_text("VALUE = 3.0\n")
+    path = write(HEAD.replace("from headtohead", "import mine_first\nfrom headtohead", 1) + ARMS)
+    load_study(path)
+    before = imports_of(path)
+    assert before == {name: file_hash(tmp_path / f"{name}.py") for name in ("mine_first", "mine_second")}
+    (tmp_path / "mine_second.py").write_text("VALUE = 4.0\n")
+    assert {name for name, found in imports_of(path).items() if found != before[name]} == {"mine_second"}
+
+
+@pytest.mark.parametrize("name", builtin_studies())
+def test_a_built_in_study_imports_the_package_alone(name):
+    path = find_study(name)
+    load_study(path)
+    assert imports_of(path) == {}

@@ -102,7 +102,10 @@ def test_what_cannot_run_is_told_with_its_cure(name):
         ({"accumulate": 3}, "accumulate = 3 must divide batch = 2"),
         ({"clip": -1.0}, "clip = -1.0 and held_out = 0 must be at least 0"),
         ({"held_out": -1}, "clip = 1.0 and held_out = -1 must be at least 0"),
-        ({"steps": 50}, "schedule: warmup = 100 must be at least 0 and below steps = 50, e.g. --set schedule.warmup=5"),
+        (
+            {"steps": 50},
+            "schedule: warmup = 100 must be at least 0 and below steps = 50; write schedule=CosineDecay(warmup=5) in the recipe, or --set schedule.warmup=5",
+        ),
         ({"optimizer.rate": 0.0}, "optimizer: needs rate > 0 and weight_decay ≥ 0, got 0.0 and 0.01"),
         ({"model.dropout.weights": 1.0}, "model.dropout: weights = 1.0 must lie in [0, 1)"),
     ],

@@ -17,6 +17,8 @@ def differences(before: Mapping[str, Any], plan: Mapping[str, Any], study_file: 
     found = [*_plain(before, plan), *_arms(before["arms"], plan["arms"]), *_texts(before, plan)]
     if not found and before.get("code") != plan["code"]:
         found = [f"other code in {study_file}"]
+    if before.get("imports", {}) != plan["imports"]:
+        found += [f"other code in what {study_file} imports"]
     more = f" and {len(found) - SAID} more" if len(found) > SAID else ""
     return "; ".join(found[:SAID]) + more
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import sysconfig
@@ -19,8 +17,8 @@ from headtohead.files import write_atomically, write_json
 from headtohead.launch.difference import differences
 from headtohead.measure import MEASURES, cost
 from headtohead.objectives import Prediction
-from headtohead.plan import Loaded, with_options
-from headtohead.request import Options, file_hash, plan_of, request
+from headtohead.plan import Loaded, imports_of, with_options
+from headtohead.request import LOCKED, Options, file_hash, lock_content, lock_of, plan_of, request
 from headtohead.run import batches
 from headtohead.spec import Mistake, describe, diff, fields, short
 from headtohead.study import Claim, Recipe, Study, network_of
@@ -32,6 +30,16 @@ EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow 
 ELEMENTWISE_RATE = 1.0e9  # and of what is no matrix product
 
 
+def refuse_other(before: dict[str, Any] | None, plan: dict[str, Any], out: Path) -> None:
+    """Refuse a plan in a folder that was locked with another."""
+    if before is None or before["lock"] == plan["lock"]:
+        return
+    what = differences(before, plan, plan["request"]["reference"] or plan["study"])
+    alike = all(before.get(name) == plan[name] for name in LOCKED if name != "seeds")
+    fresh = ", or ask for fresh seeds with --confirm N" if alike and plan["request"]["confirm"] is None else ""
+    raise Mistake(f"{out} was locked with {what}; choose another folder with --out{fresh}, or delete this one")
+
+
 def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
     """The plan that was asked for, after everything in it was tried; writes nothing, and refuses where something is wrong."""
     study = with_options(loaded, options)
@@ -39,17 +47,14 @@ def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
     if before is None:
         rehearse(study)
     plan = make_plan(loaded, study, options)
-    if before is not None and before["lock"] != plan["lock"]:
-        what = differences(before, plan, str(loaded.path))
-        alike = all(before.get(name) == plan[name] for name in LOCKED if name != "seeds")
-        fresh = ", or ask for fresh seeds with --confirm N" if alike and options.confirm is None else ""
-        raise Mistake(f"{out} was locked with {what}; choose another folder with --out{fresh}, or delete this one")
+    refuse_other(before, plan, out)
     return plan
 
 
 def lay_out(plan: dict[str, Any], study_file: Path, out: Path, jobs: int) -> None:
     """Write the plan where there is none yet: its last file makes it one, so that an interrupted beginning begins anew."""
     before = plan_of(out)
+    refuse_other(before, plan, out)  # again: another command may have begun here since it was agreed
     if before is None:
         if not plan["request"]["builtin"]:
             write_atomically(out / "study.py", study_file.read_bytes())
@@ -90,10 +95,10 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "elementwise": {name: _operations(recipe, tokens[name], "flops.elementwise") for name, recipe in arms.items()},
         "price": {key: value for key, value in describe(study.price).items() if key != "part"},
         "code": file_hash(loaded.path),
+        "imports": imports_of(loaded.path),
         "version": version("headtohead"),
     }
-    content = json.dumps(lock_content(plan), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    plan["lock"] = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    plan["lock"] = lock_of(plan)
     return plan | {"request": request(loaded.path, options)}
 
 
@@ -104,14 +109,6 @@ def seeds_of(study: Study, options: Options) -> list[int]:
     if options.confirm < 1:
         raise Mistake(f"--confirm {options.confirm}: at least 1 fresh seed, and 3 for a verdict")
     return list(range(study.seeds, study.seeds + options.confirm))
-
-
-LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "texts", "code", "version")
-
-
-def lock_content(plan: dict[str, Any]) -> dict[str, Any]:
-    """What may not change once the first run has begun."""
-    return {name: plan[name] for name in LOCKED}
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 
 from headtohead.files import read_json, write_atomically
 from headtohead.plan import arms_of
-from headtohead.request import folders, plan_of, state_of
+from headtohead.request import folders, plan_of, whole
 from headtohead.run import Run, claimed
 from headtohead.spec import Mistake
 from headtohead.train import Route
@@ -41,14 +41,14 @@ def work(out: Path, trusted: str | None) -> int:
     arms = arms_of(out, plan, trusted)
     broken = 0
     for arm, seed, folder in folders(out, plan):
-        if state_of(folder)["state"] in ("finished", "failed"):
+        if whole(folder):
             continue
         with claimed(folder) as mine:
-            if not mine or state_of(folder)["state"] in ("finished", "failed"):
+            if not mine or whole(folder):
                 continue
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                run = Run(folder, arms[arm], seed, route)
+                run = Run(folder, arms[arm], seed, route, plan["lock"])
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
                 run.execute()

@@ -95,7 +95,7 @@ def read_runs(out: Path, study: dict[str, Any]) -> Runs:
             if problem:
                 unfinished.append(f"{arm} seed {seed} ({problem})")
             elif folder.is_dir():
-                seeds[seed] = _read_run(folder)
+                seeds[seed] = _read_run(folder, study.get("lock"))
     unfinished += _not_begun(runs, study)
     if unfinished:
         raise Mistake(f"the study is not finished: {', '.join(unfinished)}; finish it with: {command(study, str(out))}")
@@ -124,8 +124,10 @@ def _unfinished(folder: Path, primary: str) -> str | None:
     return None if primary in _read(folder / "measures.json") else f"measures.json has no {primary!r}"
 
 
-def _read_run(folder: Path) -> Run:
+def _read_run(folder: Path, lock: str | None) -> Run:
     status = _read(folder / "status.json")
+    if status.get("lock", lock) != lock:
+        raise Mistake(f"{folder} is of another study: it was run under another lock; delete it and run the study again")
     measures, audits = (folder / name for name in ("measures.json", "audits.json"))
     return Run(
         folder=folder,

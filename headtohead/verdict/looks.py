@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headtohead.request import complete
+from headtohead.request import ended, folders
 from headtohead.spec import Mistake
 from headtohead.verdict import words
 from headtohead.verdict.statistics import FEWEST
@@ -51,7 +51,8 @@ def looks_of(study: Mapping[str, Any]) -> list[Look]:
 def reached(out: Path, study: Mapping[str, Any]) -> Look | None:
     """The last look whose runs have all ended, or else the first: that one is still to be finished."""
     looks = [look for look in looks_of(study) if look.seeds <= len(study["seeds"])]
-    done = [look for look in looks if complete(out, {**study, "seeds": study["seeds"][: look.seeds]})]
+    seen = [(look, folders(out, {**study, "seeds": study["seeds"][: look.seeds]})) for look in looks]
+    done = [look for look, runs in seen if all(ended(folder) for _, _, folder in runs)]
     return (done or looks[:1])[-1] if looks else None
 
 

@@ -22,6 +22,7 @@ PLAN = {
     "arms": {"baseline": describe(BASELINE), "n": describe(CHALLENGER)},
     "texts": {"baseline": TEXT, "n": TEXT},
     "code": "aa",
+    "imports": {},
     "version": "0.1.0",
 }
 
@@ -47,6 +48,7 @@ SAID = {
         {"claims": [{"claim": "NoWorse", "challenger": None, "measure": "loss", "margin": 0.01}]},
         "no claims, not claims NoWorse(loss, 0.01)",
     ),
+    "an import": ({"imports": {"mine_too": "cc"}}, "other code in what mine.py imports"),
     "version": ({"version": "0.2.0"}, 'headtohead "0.1.0", not "0.2.0"'),
     "every arm": (in_all({"steps": 7}), "steps 1000, not 7"),
     "a part": (

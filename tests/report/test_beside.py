@@ -42,7 +42,10 @@ def test_other_spreads(tmp_path):
     arms = {"baseline": BASE, "small": CHAL, "tiny": [3.409, 3.409, 3.417, 3.401, 3.412]}
     said = told(write_study(tmp_path / "s", arms))
     assert "with the spread of all challengers together, 8 degrees of freedom" in said
-    assert "read as a probability, with no prior knowledge: 0.530 % that it is better by more than the margin, 99.5 % that it is inside it, < 0.01 % that it is worse by more" in said
+    assert (
+        "read as a probability, with no prior knowledge: 0.530 % that it is better by more than the margin, 99.5 % that it is inside it, < 0.01 % that it is worse by more"
+        in said
+    )
     wild = {**arms, "tiny": [3.3, 3.5, 3.2, 3.6, 3.4]}
     assert "no spread pooled over the challengers: the challengers' spreads differ by a factor of" in told(
         write_study(tmp_path / "w", wild)

@@ -423,3 +423,12 @@ def test_only_ratios_and_price_know_how_fast_the_machine_was(write, tmp_path):
     for verdict in (one, other):
         del verdict["price"], verdict["arms"]["small"]["price"], verdict["arms"]["small"]["ratios"]
     assert json.dumps(one) == json.dumps(other)
+
+
+def test_a_run_of_another_lock_is_refused(write):
+    out = write({"baseline": BASE, "small": CHAL})
+    rewrite(out / "arms/small/seed2", "status.json", lock="ab12")
+    judge(out)
+    rewrite(out / "arms/small/seed2", "status.json", lock="cd34")
+    with pytest.raises(Mistake, match="small/seed2 is of another study: it was run under another lock"):
+        judge(out)
