@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from headtohead.request import folders, plan_of, state_of
+
 STUDY = '''
 """Does one more layer help?"""
 from headtohead import *
@@ -62,24 +64,35 @@ def _lasting(value):
     return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 
 
-def killed_until_done(arguments: list[object], kills: int, longest: float, env: dict[str, str], seed: int = 0) -> int:
-    """Run a command, kill it at random moments up to so many times, then let it end; how often it was killed."""
-    draw, done = random.Random(seed), 0
-    while done < kills:
+def killed_until_done(arguments: list[object], kills: int, env: dict[str, str], seed: int = 0) -> None:
+    """Run a command into the folder that it names last, kill it so many times, then let it end.
+
+    The moments are drawn over the study's own progress and a little beyond, not over the clock: however busy the machine,
+    none comes after the end, and the first come before any step.
+    """
+    draw, out = random.Random(seed), Path(str(arguments[-1]))
+    for share in sorted(draw.uniform(-0.1, 0.9) for _ in range(kills)):
         process = subprocess.Popen(
             command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, start_new_session=True
         )
-        try:
-            process.wait(draw.uniform(3.0, longest))
-            break
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            done += 1
-            time.sleep(0.3)  # the workers notice that their parent is gone
+        while share > 0 and _progress(out) < share:
+            assert process.poll() is None, f"it ended by itself at {_progress(out):.0%}, before {share:.0%}"
+            time.sleep(0.05)
+        time.sleep(draw.uniform(0.0, 3.0) if share <= 0 else draw.uniform(0.0, 0.5))
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        time.sleep(0.3)  # the workers notice that their parent is gone
     finished = h2h(*arguments, env=env)
     assert finished.returncode == 0, finished.stderr
-    return done
+
+
+def _progress(out: Path) -> float:
+    """The share of a study's steps that its runs say they have made."""
+    plan = plan_of(out)
+    if plan is None:
+        return 0.0
+    states = [state_of(folder) for _, _, folder in folders(out, plan)]
+    return sum(state["step"] / state["steps"] for state in states if "step" in state) / len(states)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +120,7 @@ def test_a_finished_study_has_the_files_that_stay_put(done: Path):
 def test_killed_at_random_moments_it_ends_with_the_same_bits(done: Path, tmp_path: Path):
     env = os.environ | {"H2H_CHECKPOINT_SECONDS": "0.05"}
     arguments = ["run", done.parent / "small.py", "--out", tmp_path / "out"]
-    killed_until_done(arguments, kills=3, longest=9.0, env=env)
+    killed_until_done(arguments, kills=3, env=env)
     assert results(tmp_path / "out") == results(done)
 
 
@@ -251,9 +264,6 @@ def test_a_broken_run_is_reported_with_its_error(done: Path, tmp_path: Path, mon
 @pytest.mark.slow
 def test_the_demo_killed_at_ten_random_moments(tmp_path: Path):
     alone, killed = tmp_path / "alone", tmp_path / "killed"
-    began = time.monotonic()
     assert h2h("run", "softmax_one", "--out", alone).returncode == 0
-    longest = (time.monotonic() - began) / 4
-    env = os.environ | {"H2H_CHECKPOINT_SECONDS": "3"}
-    assert killed_until_done(["run", "softmax_one", "--out", killed], 10, longest, env) == 10
+    killed_until_done(["run", "softmax_one", "--out", killed], 10, os.environ | {"H2H_CHECKPOINT_SECONDS": "3"})
     assert results(killed) == results(alone)
