@@ -101,6 +101,16 @@ def save_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer],
     write_atomically(path, save(plain, metadata=about))
 
 
+def fits(path: Path, lock: str) -> bool:
+    """Whether a checkpoint is whole and of the study with this lock; another one is no start for its runs."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = file.metadata() or {}
+        return json.loads(about["progress"])["lock"] == lock
+    except (SafetensorError, OSError, ValueError, KeyError):
+        return False
+
+
 def load_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer]) -> dict[str, Any]:
     """Restore what save_checkpoint wrote and return its progress."""
     cure = "delete it and its run begins anew"

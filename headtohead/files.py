@@ -1,4 +1,4 @@
-"""Files that are whole or absent: what a crash interrupts is never half a result. Needs nothing of the package."""
+"""Files that are whole or absent: what a crash interrupts is never half a result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from headtohead.spec import Mistake
+
+DRAFT = ".{name}.{process}.tmp"
+
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Put `content` in place of a file in one step: a reader sees the old file or the new one, never a piece."""
     path = Path(path)
     # Beside the target, because only a rename inside one file system is a single step.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = path.with_name(DRAFT.format(name=path.name, process=os.getpid()))
     try:
         with open(draft, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -24,9 +28,21 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise
 
 
-def read_json(path: Path) -> Any:
-    """The value in a JSON file."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+def sweep(folder: Path) -> None:
+    """Remove the drafts that killed processes left in a folder, which no other process is at work in."""
+    for draft in Path(folder).glob(DRAFT.format(name="*", process="*")):
+        draft.unlink(missing_ok=True)
+
+
+def read_json(path: Path, kind: type = dict) -> Any:
+    """The value in a JSON file, of the kind that our files have."""
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise Mistake(f"{path} is damaged ({' '.join(str(error).split())}); delete it and run again") from None
+    if not isinstance(value, kind):
+        raise Mistake(f"{path} is damaged (it holds {type(value).__name__}); delete it and run again")
+    return value
 
 
 def write_json(path: Path, value: Any) -> None:

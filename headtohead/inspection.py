@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from headtohead.checkpoint import load_weights
 from headtohead.files import read_json
+from headtohead.imports import find_beside
 from headtohead.objectives import Prediction
 from headtohead.plan import arms_of
 from headtohead.request import file_hash, plan_of, run_folder
@@ -161,5 +162,11 @@ def _recipe(folder: Path, study: Path | None, trusted: bool) -> Recipe:
     plan = plan_of(out)
     if plan is None or plan["request"]["builtin"]:
         return part_from(read_json(folder / "recipe.json"))
-    named = plan["code"] if trusted else (file_hash(study) if study else None)
+    if study is not None:
+        if not study.is_file():
+            raise Mistake(f"there is no study file {study}; name the one that the run was made with")
+        if file_hash(study) != plan["code"]:
+            raise Mistake(f"{study} is not the file that {out} was run with; name that one, or trust the copy in it")
+        find_beside(study.parent)
+    named = plan["code"] if trusted or study is not None else None
     return arms_of(out, plan, named)[folder.parent.name]

@@ -8,7 +8,6 @@ import difflib
 import importlib
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from headtohead.catalogue import parts
+from headtohead.imports import STUDY, brought, changed, find_beside
 from headtohead.request import Options, file_hash, is_builtin, options_from
 from headtohead.spec import Mistake, Part, at, describe, diff, load
 from headtohead.study import Recipe, Study, check_arms, validate
@@ -31,17 +31,19 @@ class Loaded(NamedTuple):
     path: Path
     builtin: bool
     module: ModuleType
+    imports: dict[str, str]  # what it brings with it: module -> hash of the file
 
 
 def load_study(path: Path) -> Loaded:
     """Run a study's file and take its `study`."""
-    builtin = is_builtin(path)
-    module = _execute(path, f"headtohead.studies.{path.stem}" if builtin else "study")
+    builtin, before = is_builtin(path), set(sys.modules)
+    module = _execute(path, f"headtohead.studies.{path.stem}" if builtin else STUDY)
     study = getattr(module, "study", None)
     if not isinstance(study, Study):
         found = "nothing of that name" if study is None else repr(study)
         raise Mistake(f"{path} must end in `study = Study(...)`, found {found}")
-    return Loaded(path.stem, (module.__doc__ or "").strip(), study, path, builtin, module)
+    imports = {} if builtin else brought(before, path.parent)
+    return Loaded(path.stem, (module.__doc__ or "").strip(), study, path, builtin, module, imports)
 
 
 def _execute(path: Path, name: str) -> ModuleType:
@@ -49,13 +51,16 @@ def _execute(path: Path, name: str) -> ModuleType:
         return importlib.import_module(name)
     module = ModuleType(name)
     module.__file__ = str(path)
+    find_beside(path.parent)
     sys.modules[name] = module  # the types of its parts' fields are looked up here
     try:
         # as import does, but leaves no cache beside it
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except SyntaxError as error:
         raise Mistake(f"{error.filename or path}:{error.lineno or 1}: {error.msg}") from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a study may raise what it likes
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         place = f"{path}:{lines[-1]}" if lines else str(path)
         kind = "" if isinstance(error, Mistake) else f"{type(error).__name__}: "
@@ -68,32 +73,6 @@ def _nearest(error: BaseException) -> str:
     wrong = re.match(r"(?:cannot import name|module 'headtohead' has no attribute) '(\w+)'", str(error))
     near = difflib.get_close_matches(wrong[1], dir(sys.modules["headtohead"]), n=1, cutoff=0.0) if wrong else []
     return f"; did you mean {near[0]!r}?" if near and "'headtohead'" in str(error) else ""
-
-
-def imports_of(path: Path) -> dict[str, str]:
-    """The hash of every file outside the installed packages that a study's file imports, itself or through another.
-
-    A study that is run already: what it imported is looked up, not imported.
-    """
-    installed = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parent)})
-    found: dict[str, str] = {}
-    waiting = [path]
-    while waiting:
-        for name in _imported(waiting.pop()):
-            file = getattr(sys.modules.get(name), "__file__", None) or ""
-            if file.endswith(".py") and name not in found and not file.startswith(installed):
-                found[name] = file_hash(Path(file))
-                waiting.append(Path(file))
-    return dict(sorted(found.items()))
-
-
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def with_options(loaded: Loaded, options: Options) -> Study:
@@ -158,6 +137,9 @@ def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, R
             f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds"
         )
     arms = with_options(load_study(copy), options_from(plan["request"])).arms()
+    other = changed(plan.get("imports", {}))
+    if other:
+        raise Mistake(f"{copy} imports {other[0]}, which is not the one that was locked; put it back or start anew")
     if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
         raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
     return arms

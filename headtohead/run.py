@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from headtohead.audit import Finding, causality
-from headtohead.checkpoint import load_checkpoint, save_checkpoint, save_weights
-from headtohead.files import write_atomically, write_json
+from headtohead.checkpoint import fits, load_checkpoint, save_checkpoint, save_weights
+from headtohead.files import sweep, write_atomically, write_json
 from headtohead.measure import cost
 from headtohead.measure.likelihood import likelihood
 from headtohead.objectives import Batch, Prediction, cut
@@ -98,7 +98,8 @@ class Run:
         """Train to the last step; why it failed, if it did, the steps made and the seconds spent on them."""
         checkpoint, log = self.folder / "checkpoint.safetensors", self.folder / "steps.jsonl"
         done, seconds = 0, 0.0
-        if checkpoint.exists():
+        sweep(self.folder)
+        if fits(checkpoint, self.lock):
             progress = load_checkpoint(checkpoint, self.learner, self.optimizers)
             done, seconds = progress["steps"], progress["seconds"]
         _keep_lines(log, done)
@@ -120,7 +121,7 @@ class Run:
                 if now - saved > CHECKPOINT_SECONDS:
                     saved = now
                     _settle(lines)
-                    progress = {"steps": step.step + 1, "seconds": seconds}
+                    progress = {"lock": self.lock, "steps": step.step + 1, "seconds": seconds}
                     save_checkpoint(checkpoint, self.learner, self.optimizers, progress)
             _settle(lines)
         return None, self.recipe.steps, seconds

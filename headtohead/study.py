@@ -139,11 +139,14 @@ def check_arms(study: Study) -> None:
     """Refuse a study whose arms are not recipes with names of their own."""
     check(study)
     for name, recipe in study.challengers.items():
-        named = isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name)
+        named = isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{,99}", name)
         if not named or name == "baseline":
             raise Mistake(
                 f"{name!r} cannot name a challenger; use letters, digits, '.', '_' or '-', and not 'baseline'"
             )
+        twins = [other for other in study.challengers if other != name and other.lower() == name.lower()]
+        if twins:
+            raise Mistake(f"{name!r} and {twins[0]!r} would share a folder on some disks; give one another name")
         if not isinstance(recipe, Recipe):
             raise Mistake(f"challenger {name!r} must be a Recipe, e.g. at(baseline, {{...}}), got {recipe!r}")
 

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from headtohead.files import read_json, write_atomically, write_json
+from headtohead.files import read_json, sweep, write_atomically, write_json
+from headtohead.spec import Mistake
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -58,3 +59,24 @@ def test_others_may_read_it_as_they_may_read_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     write_atomically(tmp_path / "atomic", "")
     assert (tmp_path / "atomic").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"null", b"\xff{}"])
+def test_a_file_of_other_contents_is_damaged(tmp_path, content):
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(Mistake, match=r"x\.json is damaged \(.+\); delete it and run again") as raised:
+        read_json(tmp_path / "x.json")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_list_is_read_where_one_is_expected(tmp_path):
+    write_json(tmp_path / "x.json", [1])
+    assert read_json(tmp_path / "x.json", list) == [1]
+
+
+def test_drafts_that_the_dead_left_are_swept(tmp_path):
+    (tmp_path / ".x.json.4711.tmp").write_text("half")
+    (tmp_path / "x.json").write_text("{}")
+    (tmp_path / "notes.tmp").write_text("the user's")
+    sweep(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["notes.tmp", "x.json"]

@@ -20,7 +20,8 @@ from headtohead import (
     at,
     diff,
 )
-from headtohead.plan import arms_of, imports_of, load_study, parse_value, with_options
+from headtohead.imports import changed
+from headtohead.plan import arms_of, load_study, parse_value, with_options
 from headtohead.request import Options, builtin_studies, file_hash, find_study, parse_settings, request
 from headtohead.spec import Mistake, describe
 
@@ -359,15 +360,30 @@ def test_what_a_study_imports_is_locked_with_it(write, tmp_path, monkeypatch):
     (tmp_path / "mine_first.py").write_text("import mine_second\nfrom numpy import pi\n")
     (tmp_path / "mine_second.py").write_text("VALUE = 3.0\n")
     path = write(HEAD.replace("from headtohead", "import mine_first\nfrom headtohead", 1) + ARMS)
-    load_study(path)
-    before = imports_of(path)
+    before = load_study(path).imports
     assert before == {name: file_hash(tmp_path / f"{name}.py") for name in ("mine_first", "mine_second")}
+    assert changed(before) == []
     (tmp_path / "mine_second.py").write_text("VALUE = 4.0\n")
-    assert {name for name, found in imports_of(path).items() if found != before[name]} == {"mine_second"}
+    assert changed(before) == ["mine_second"]
+    assert load_study(path).imports != before
+
+
+def test_an_import_within_a_package_and_one_by_name_are_locked_too(write, tmp_path, monkeypatch):
+    """What lies beside the study is found without being told where, as when Python runs the file."""
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "mine_package").mkdir()
+    (tmp_path / "mine_package/__init__.py").write_text("")
+    (tmp_path / "mine_package/outer.py").write_text(
+        "from .inner import VALUE\nimport importlib\nimportlib.import_module('mine_late')\n"
+    )
+    (tmp_path / "mine_package/inner.py").write_text("VALUE = 1\n")
+    (tmp_path / "mine_late.py").write_text("")
+    path = write(HEAD.replace("from headtohead", "from mine_package.outer import VALUE\nfrom headtohead", 1) + ARMS)
+    modules = {"mine_late", "mine_package", "mine_package.inner", "mine_package.outer"}
+    assert load_study(path).imports.keys() == modules
 
 
 @pytest.mark.parametrize("name", builtin_studies())
 def test_a_built_in_study_imports_the_package_alone(name):
-    path = find_study(name)
-    load_study(path)
-    assert imports_of(path) == {}
+    assert load_study(find_study(name)).imports == {}

@@ -156,7 +156,10 @@ def _stop_at(run, steps: int) -> None:
             break
     (run.folder / "steps.jsonl").write_text("".join(lines) + "{a torn line")
     save_checkpoint(
-        run.folder / "checkpoint.safetensors", run.learner, run.optimizers, {"steps": steps, "seconds": 1.0}
+        run.folder / "checkpoint.safetensors",
+        run.learner,
+        run.optimizers,
+        {"lock": run.lock, "steps": steps, "seconds": 1.0},
     )
 
 

@@ -56,6 +56,10 @@ BAD = {
     "changes alone": (Study(BASELINE, {"n": {"model.layers": 2}}), "challenger 'n' must be a Recipe"),
     "a blank": (Study(BASELINE, {"two words": BASELINE}), "'two words' cannot name a challenger; use letters, digits"),
     "a way out": (Study(BASELINE, {"../n": BASELINE}), "'../n' cannot name a challenger"),
+    "another in other letters": (
+        Study(BASELINE, {"n": ONE["n"], "N": ONE["n"]}),
+        "'n' and 'N' would share a folder on some disks",
+    ),
     "hidden": (Study(BASELINE, {".n": BASELINE}), "'.n' cannot name a challenger"),
     "no name": (Study(BASELINE, {"": BASELINE}), "'' cannot name a challenger"),
     "a line end": (Study(BASELINE, {"n\n": BASELINE}), "'n\\n' cannot name a challenger"),

@@ -31,7 +31,16 @@ for command in COMMANDS:
     app.command(name=command.__name__.rstrip("_"))(command)
 
 # what a disk or a file system says, and no code of ours can help
-OUTSIDE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.EIO)
+OUTSIDE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.ENAMETOOLONG,
+    errno.EIO,
+    errno.EFBIG,
+)
 
 
 def main() -> None:

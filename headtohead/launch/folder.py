@@ -17,7 +17,7 @@ from headtohead.files import write_atomically, write_json
 from headtohead.launch.difference import differences
 from headtohead.measure import MEASURES, cost
 from headtohead.objectives import Prediction
-from headtohead.plan import Loaded, imports_of, with_options
+from headtohead.plan import Loaded, with_options
 from headtohead.request import LOCKED, Options, file_hash, lock_content, lock_of, plan_of, request
 from headtohead.run import batches
 from headtohead.spec import Mistake, describe, diff, fields, short
@@ -95,7 +95,7 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "elementwise": {name: _operations(recipe, tokens[name], "flops.elementwise") for name, recipe in arms.items()},
         "price": {key: value for key, value in describe(study.price).items() if key != "part"},
         "code": file_hash(loaded.path),
-        "imports": imports_of(loaded.path),
+        "imports": loaded.imports,
         "version": version("headtohead"),
     }
     plan["lock"] = lock_of(plan)

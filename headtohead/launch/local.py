@@ -34,7 +34,13 @@ def run_all(out: Path, plan: dict[str, Any], jobs: int) -> Iterator[list[dict[st
 def workers(out: Path, plan: dict[str, Any], jobs: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Worker processes that live no longer than this block, nor than this process: their standard input is our hand."""
     threads = read_json(out / "route.json")["threads"]
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    # a worker imports what this process could: what lies beside the study's file, too
+    places = os.pathsep.join(place for place in sys.path if place)
+    environment = os.environ | {
+        "OMP_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONPATH": places,
+    }
     command = [sys.executable, "-m", "headtohead.launch.worker", str(out), plan["code"]]
     processes = []
     try:

@@ -10,6 +10,7 @@ NOTHING = "–"  # there is no such number
 MINUS = "−"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FIXED = 5  # decimals up to which a small number is written out
+LARGE = 1e15  # from here on, so is none
 
 
 class Scale(NamedTuple):
@@ -26,20 +27,21 @@ def place_of(size: float, digits: int = 2) -> int:
 
 def _power_of(size: float, digits: int) -> int:
     """The power of ten at which the first digit stands, once `size` is rounded to so many digits: 99.96 is 100."""
-    return int(f"{size:.{digits - 1}e}".partition("e")[2])
+    return int(f"{size:.{digits - 1}e}".partition("e")[2]) if math.isfinite(size) else 0
 
 
 def half_width(interval: Sequence[float] | None) -> float | None:
     """Half an interval's width; None where there is no interval, or one without width."""
-    if interval is None or not interval[1] > interval[0]:
+    if interval is None or not 0 < interval[1] - interval[0] < math.inf:
         return None
     return (interval[1] - interval[0]) / 2
 
 
 def scale(values: Sequence[float | None], place: int) -> Scale:
     """Digits down to 10**place, with a common power of ten where that would be a row of zeros."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    if place >= -FIXED or largest >= 1e-3:
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    if largest < LARGE and (place >= -FIXED or largest >= 1e-3):
         return Scale(0, -place)
     power = max(place, math.floor(math.log10(largest))) if largest else place
     return Scale(power, power - place)

@@ -27,7 +27,7 @@ def gather(out: Path, plan: Mapping[str, Any]) -> None:
 
 def read_earlier(out: Path) -> list[dict[str, Any]]:
     path = out / EARLIER
-    return read_json(path) if path.exists() else []
+    return read_json(path, list) if path.exists() else []
 
 
 def _spreads(folder: Path, plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

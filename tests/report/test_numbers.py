@@ -173,3 +173,10 @@ def test_spans_and_plurals():
     assert (numbers.span("3", "3"), numbers.span("3", "8")) == ("3", "3 to 8")
     assert [numbers.plural(n, "batch", "batches") for n in (0, 1, 2)] == ["0 batches", "1 batch", "2 batches"]
     assert numbers.plural(2, "seed") == "2 seeds"
+
+
+def test_what_is_too_large_to_square_is_still_written():
+    """A finite loss of 10³⁴ has an interval without end."""
+    assert numbers.half_width([-math.inf, math.inf]) is None
+    assert numbers.signed(9.6e34, numbers.scale_for(9.6e34, [-math.inf, math.inf])) == "+9.6×10³⁴"
+    assert numbers.place_of(math.inf) == -1
