@@ -46,7 +46,7 @@ def code(thing: Any) -> str:
 
 def kept(name: str, write: Callable[[Path], None], read: Callable[[Path], T]) -> T:
     """`read` of the folder called `name`; where there is none, `write` fills it first."""
-    folder = _root() / name
+    folder = root() / name
     if not folder.is_dir():
         _once(folder, write)
     try:
@@ -68,7 +68,7 @@ def _once(folder: Path, write: Callable[[Path], None]) -> None:
         raise
 
 
-def _root() -> Path:
+def root() -> Path:
     return Path(os.environ.get("H2H_CACHE") or "~/.cache/headtohead").expanduser() / "text"
 
 

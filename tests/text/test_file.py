@@ -70,8 +70,8 @@ def test_a_relative_path_counts_from_the_current_folder(tmp_path, monkeypatch):
         ("", {"a.txt": " \n\t", "b.txt": ""}, "holds no text; give"),
         ("a.txt", {"a.txt": b"good \xe9t\xe9"}, "a.txt is not UTF-8 at byte 5; save"),
         ("", {"a.txt": "fine", "deep/b.txt": b"\xff"}, "deep/b.txt is not UTF-8 at byte 0; save"),
-        ("", {"a.csv": "1,2"}, "no .txt file in .*; name"),
-        ("a.csv", {"a.csv": "1,2"}, "a.csv is not a .txt file; save its text as a.txt"),
+        ("", {"a.pdf": "1,2"}, "no text file in .*; name a folder that holds some"),
+        ("a.pdf", {"a.pdf": "1,2"}, "a.pdf is not a text file .*; save its text as a.txt"),
         ("a.txt", {"a.txt": "x"}, "too short to hold out a part of it; give more text"),
         ("a.txt", {"a.txt": "words" + " " * 50}, "too short to hold out a part of it; give more text"),
     ],
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path, monkeypatch):
     def denied(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("headtohead.text.file.open", denied, raising=False)
+    monkeypatch.setattr("headtohead.text.unpacked.open", denied, raising=False)
     with pytest.raises(Mistake, match=r"cannot read .*a.txt \(Permission denied\); make it readable"):
         opened(tmp_path / "a.txt")
 
