@@ -123,6 +123,8 @@ class Corpus(NamedTuple):
     train: Documents
     validation: Documents
     folder: Path
+    source: str  # the text's identity when it was read
+    left_out: dict[str, int]  # what the source and the split left out or mended, in words
 
 
 def open_corpus(text: Text, split: Split) -> Corpus:
@@ -132,7 +134,7 @@ def open_corpus(text: Text, split: Split) -> Corpus:
     key = store.key("corpus", identity, describe(text), describe(split), code)
 
     def write(folder: Path) -> None:
-        _write(text, split, folder)
+        _write(text, split, folder, identity)
         if text.identity() != identity:
             raise Mistake(f"{text.title()} changed while it was read; run again")
 
@@ -151,7 +153,7 @@ def _open(folder: Path) -> Corpus:
     return Corpus(**about, train=mapped(folder, "train"), validation=mapped(folder, "validation"), folder=folder)
 
 
-def _write(text: Text, split: Split, folder: Path) -> None:
+def _write(text: Text, split: Split, folder: Path, identity: str) -> None:
     tally: Counter[str] = Counter()
     with open(folder / "text.utf8", "wb") as raw:
         stops, marks, owners = _spool(text.documents(tally), raw)
@@ -171,7 +173,8 @@ def _write(text: Text, split: Split, folder: Path) -> None:
             raise Mistake(f"{text.note()} is too short to hold out a part of it; give more text")
     size = f"{len(ranges):,} documents" if bordered else "one document"
     note = "; ".join([text.note(), size, *(f"{count:,} {what}" for what, count in tally.items() if count)])
-    write_json(folder / "corpus.json", {"name": text.title(), "note": note, "bordered": bordered})
+    about = {"name": text.title(), "note": note, "bordered": bordered, "source": identity, "left_out": +tally}
+    write_json(folder / "corpus.json", about)
 
 
 def _spool(documents: Iterator[Document], raw: IO[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ def digests(files: list[Path]) -> dict[Path, str]:
         before = _stamp(file)
         old = known.get(str(file))
         found[file] = old[1] if old and old[0] == before else _hashed(file)
-        if before == _stamp(file) and (old and old[0] == before or _settled(before)):
+        if before == _stamp(file) and ((old and old[0] == before) or _settled(before)):
             fresh[str(file)] = [before, found[file]]
     if fresh != known:
         _remember(place, fresh)

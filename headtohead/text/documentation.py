@@ -20,7 +20,7 @@ import numpy as np
 from headtohead.spec import Mistake
 from headtohead.text import contamination, store
 from headtohead.text.contamination import normalized, word_grams
-from headtohead.text.source import Document, Text
+from headtohead.text.source import About, Document, Text
 
 # Other people's packages, tests (their docstrings say little), a parser generator's copy of the language, data.
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "lib-dynload", "__pycache__"}
@@ -34,6 +34,8 @@ class PythonDocs(Text):
 
     It needs no download. It differs a little between Python versions, so the note names the version.
     """
+
+    about = About("python-docs", "English", "2 MB", "Python Software Foundation License 2", "nothing")
 
     def documents(self, tally: Counter[str]) -> Iterator[Document]:
         for text in gathered(library()):

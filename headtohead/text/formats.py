@@ -43,13 +43,14 @@ def documents(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[Doc
     if rows is None:
         texts = characters(file, reading.errors, tally)
         return bordered(_after_last_tab(texts, file) if reading.after_tab else texts, reading.border)
-    if not reading.after_tab:
-        return (part for row in rows(file, reading, tally) for part in bordered([row], reading.border))
-    return (
-        part
-        for row in rows(file, reading, tally)
-        for part in bordered(_after_last_tab([row], file), reading.border)
-    )
+    return (part for row in rows(file, reading, tally) for part in of_row(row, reading, file))
+
+
+def of_row(text: str, reading: Reading, file: Path | str) -> Iterator[Document]:
+    """The documents of a row; a blank one is a blank document, for what stands around it may have a meaning."""
+    if not text:
+        return iter((Document(""),))
+    return bordered(_after_last_tab([text], file) if reading.after_tab else [text], reading.border)
 
 
 def kind(file: Path) -> str:
@@ -61,8 +62,8 @@ def kind(file: Path) -> str:
 def bordered(texts: Iterable[str], border: str) -> Iterator[Document]:
     """The documents of a text that comes in pieces cut anywhere."""
     if border == "file":
-        return _joined(_whole(texts))
-    return _lines(texts) if border == "line" else _joined(_paragraphs(_lines(texts)))
+        return joined(_whole(texts))
+    return _lines(texts) if border == "line" else joined(_paragraphs(_lines(texts)))
 
 
 def _whole(texts: Iterable[str]) -> Iterator[Document]:
@@ -70,7 +71,7 @@ def _whole(texts: Iterable[str]) -> Iterator[Document]:
     yield Document("")
 
 
-def _joined(pieces: Iterable[Document]) -> Iterator[Document]:
+def joined(pieces: Iterable[Document]) -> Iterator[Document]:
     """The same documents, in one piece where they are not long."""
     held: list[str] = []
     size = 0
@@ -78,7 +79,7 @@ def _joined(pieces: Iterable[Document]) -> Iterator[Document]:
         held.append(piece.text)
         size += len(piece.text)
         if not piece.goes_on or size >= PIECE:
-            yield Document("".join(held), piece.goes_on)
+            yield Document("".join(held), piece.goes_on, piece.side)
             held, size = [], 0
 
 
@@ -125,11 +126,11 @@ def _paragraphs(lines: Iterable[Document]) -> Iterator[Document]:
         yield Document("")
 
 
-def _after_last_tab(texts: Iterable[str], file: Path) -> Iterator[str]:
+def _after_last_tab(texts: Iterable[str], file: Path | str) -> Iterator[str]:
     return (re.sub(r"(?m)^.*\t", "", text) for text in _whole_lines(texts, file))
 
 
-def _whole_lines(texts: Iterable[str], file: Path) -> Iterator[str]:
+def _whole_lines(texts: Iterable[str], file: Path | str) -> Iterator[str]:
     """Pieces that end where a line ends."""
     held: list[str] = []
     size = 0
@@ -167,7 +168,7 @@ def _json_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[st
         if reading.column not in row and not known:
             raise missing(str(file), reading.column, list(row))
         known = known or list(row)
-        yield from _text_of(row.get(reading.column), f"{file}: line {number}", reading.column, tally)
+        yield from text_of(row.get(reading.column), f"{file}: line {number}", reading.column, tally)
 
 
 def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[str]:
@@ -183,7 +184,7 @@ def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[s
                 place, headed = _column(file, reading.column, row)
                 if headed:
                     continue
-            yield from _text_of(row[place] if place < len(row) else None, str(file), reading.column, tally)
+            yield from text_of(row[place] if place < len(row) else None, str(file), reading.column, tally)
     except csv.Error as error:
         raise Mistake(f"{file}: line {rows.line_num} is no row of a table ({error}); mend it") from None
 
@@ -209,12 +210,13 @@ def _parquet_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator
                 raise missing(str(file), reading.column, table.schema_arrow.names)
             for batch in table.iter_batches(ROWS, columns=[reading.column]):
                 for value in batch.column(0).to_pylist():
-                    yield from _text_of(value, str(file), reading.column, tally)
+                    yield from text_of(value, str(file), reading.column, tally)
     except (pyarrow.ArrowInvalid, OSError) as error:
         raise Mistake(f"{file} is damaged or no Parquet file ({str(error).splitlines()[0]}); fetch it again") from None
 
 
-def _text_of(value: Any, place: str, column: str, tally: Counter[str]) -> Iterator[str]:
+def text_of(value: Any, place: str, column: str, tally: Counter[str]) -> Iterator[str]:
+    """The text of a row, where it has one."""
     if isinstance(value, str):
         yield value
     elif value is None:

@@ -276,11 +276,12 @@ def test_without_locks_the_first_rename_stays(tmp_path, monkeypatch):
     monkeypatch.setattr("headtohead.text.store.fcntl", None)
     original = module._write
 
-    def overtaken(corpus, vocabulary, split, folder):
-        original(corpus, vocabulary, split, folder)
+    def overtaken(*arguments):
+        *given, folder = arguments
+        original(*given, folder)
         other = folder.parent / folder.name.split(".")[0]
         other.mkdir()
-        original(corpus, vocabulary, split, other)
+        original(*given, other)
 
     monkeypatch.setattr(module, "_write", overtaken)
     assert prepare(PAIR, Characters()).train.ids.tolist() == [0, 3, 4, 2, 5, 6, 0, 4, 3, 0]

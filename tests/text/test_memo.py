@@ -10,7 +10,9 @@ from headtohead.text.memo import LINES, PIECES, Memo
 from headtohead.text.tokenizer import BytePairs
 from headtohead.text.vocabulary import one_thread
 
-SAMPLE = "The quick brown fox, it's the lazy dog's.\nthe  the\tfox\n\n  fox quick 12 brown שלום שלום 🦊\r\n\x1c\x85 " * 5
+SAMPLE = (
+    "The quick brown fox, it's the lazy dog's.\nthe  the\tfox\n\n  fox quick 12 brown שלום שלום 🦊\r\n\x1c\x85 " * 5
+)
 VOCABULARY = BytePairs(320).train([SAMPLE])
 WORDS = ["fox", "it's", "12", "!", "é", " ", "  ", "\n", "\t", "\r", "\u2003", "\x1c", "\x85", "\xa0", "\u200b"]
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
