@@ -76,7 +76,8 @@ tokens = prepare(text, Ready(), split)
 whole = time.perf_counter() - start
 kilobytes = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 size = int(corpus.train.sizes.sum() + corpus.validation.sizes.sum())
-print(json.dumps({"read": read, "encode": whole - read, "bytes": size, "tokens": len(tokens.train.ids) + len(tokens.validation.ids),
+number = len(tokens.train.ids) + len(tokens.validation.ids)
+print(json.dumps({"read": read, "encode": whole - read, "bytes": size, "tokens": number,
                   "megabytes_self": kilobytes[0] / 1024, "megabytes_worker": kilobytes[1] / 1024}))
 """
 

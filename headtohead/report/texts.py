@@ -19,7 +19,7 @@ def render(found: dict[str, Any]) -> str:
                 f"tokenizer   {found['tokenizer']}, {types['vocabulary']:,} types; "
                 f"{types['train']:,} occur in training, {types['validation']:,} in validation",
                 f"unseen      {types['unseen_share']:.3%} of the validation tokens are of a type that training never had",
-                *(f"mended      {count:,} {what}" for what, count in found["left_out"].items()),
+                *(f"on the way  {count:,} {what}" for what, count in found["left_out"].items()),
                 f"row         {over['length']} tokens: {_longer(over, 'lines')}",
                 f"            {' ' * len(str(over['length']))}         {_longer(over, 'documents')}",
                 f"examples    {found['examples']['how']}{_counts(found['examples'])}",
@@ -63,10 +63,9 @@ def _histogram(what: str, bins: list[list[int]]) -> str:
     if not bins:
         return ""
     most = max(count for _, _, count in bins)
-    lines = [
-        f"  {f'{least:,}' if least == top else f'{least:,}–{top:,}':>19}  {count:>12,}  {'█' * round(WIDTH * count / most)}".rstrip()
-        for least, top, count in bins
-    ]
+    spans = [f"{least:,}" if least == top else f"{least:,}–{top:,}" for least, top, _ in bins]
+    bars = ["█" * round(WIDTH * count / most) for _, _, count in bins]
+    lines = [f"  {span:>19}  {n:>12,}  {bar}".rstrip() for span, (_, _, n), bar in zip(spans, bins, bars, strict=True)]
     return "\n".join([f"tokens in {what}", *lines])
 
 

@@ -172,7 +172,7 @@ def _json_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[st
 
 
 def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[str]:
-    """A column by its name in the first row; where no column has that name, a number counts columns from 1."""
+    """A column by its name in the first row, or, of a table without such a row, by its number from 1 on."""
     csv.field_size_limit(LONGEST)  # of the whole process; it only ever bounds what this module reads
     tabs = kind(file) == ".tsv"  # by custom without quotes
     lines = _each_line(file, reading, tally)
@@ -191,10 +191,10 @@ def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[s
 
 def _column(file: Path, column: str, first: list[str]) -> tuple[int, bool]:
     """The place of a column, and whether the first row is a heading."""
-    if column in first:
-        return first.index(column), True
     if column.isdecimal() and 1 <= int(column) <= len(first):
         return int(column) - 1, False
+    if column in first:
+        return first.index(column), True
     raise missing(str(file), column, first)
 
 

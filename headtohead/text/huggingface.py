@@ -23,9 +23,9 @@ HELD_OUT = "validation"
 class HuggingFace(Text):
     """A dataset of the Hub, or a folder that `datasets` can read, one row a document: hf:NAME[:CONFIG][:SPLIT][:COLUMN].
 
-    Rows are streamed, so that no more is downloaded than is read; `first` stops after so many rows of a split, 0 reads all. Without
-    a `split` the dataset's own are taken: train, and validation as the held-out side where there is one. `revision` is
-    a commit, branch or tag; the commit that was read is part of the text's identity. `border` as for File.
+    Rows are streamed, so that no more is downloaded than is read; `first` stops after so many rows of a split, 0 reads
+    all. Without a `split` the dataset's own are taken: train, and validation as the held-out side where there is one.
+    `revision` is a commit, branch or tag; the commit that was read is part of the text's identity. `border` is File's.
     """
 
     dataset: str

@@ -21,12 +21,12 @@ def survey(tokens: Tokens, examples: Examples, length: int, width: int) -> dict[
     return {
         "types": _types(tokens),
         "lengths": {
-            "documents": _lengths(_document_sizes(train)),
+            "documents": _lengths(_document_sizes(tokens)),
             "lines": _lengths(_line_sizes(train)),
         },
         "over": {
             "length": length,
-            "documents": _over(_document_sizes(train), length),
+            "documents": _over(_document_sizes(tokens), length),
             "lines": _over(_line_sizes(train), length),
         },
         "examples": _decoded(tokens, examples, width) | {"how": short(examples)},
@@ -56,11 +56,12 @@ def _types(tokens: Tokens) -> dict[str, Any]:
     }
 
 
-def _document_sizes(side: Side) -> Iterator[np.ndarray]:
-    """Lengths of documents, a part of them at a time."""
-    borders = side.documents
+def _document_sizes(tokens: Tokens) -> Iterator[np.ndarray]:
+    """Lengths of training's documents without what separates them, a part of them at a time."""
+    borders = tokens.train.documents
+    separator = int(tokens.bordered and tokens.vocabulary.separator is not None)
     for at in range(0, len(borders) - 1, CHUNK):
-        yield np.diff(np.asarray(borders[at : at + CHUNK + 1]).astype(np.int64))
+        yield np.diff(np.asarray(borders[at : at + CHUNK + 1]).astype(np.int64)) - separator
 
 
 def _line_sizes(side: Side) -> Iterator[np.ndarray]:
