@@ -28,7 +28,16 @@ except ImportError:  # Windows: both processes work, and the rename decides whos
 T = TypeVar("T")
 
 # The user's to mend, by another folder; any other OSError is ours.
-UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST}
+UNUSABLE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.ENOTDIR,
+    errno.EEXIST,
+}
 
 
 def key(*parts: object) -> str:

@@ -93,7 +93,7 @@ def test_a_path_of_the_users_own_always_works(home, tmp_path):
     train, validation = both(WikiText103(str(tmp_path / "mine")))
     assert sorted(train + validation) == [" = A = \n \n b \n \n", " = C = \n \n d \n"]
     assert both(Shakespeare(str(tmp_path / "one.txt"))) == (["012345678"], ["9"])
-    with pytest.raises(Mistake, match="no text at .*nowhere"):
+    with pytest.raises(Mistake, match=r"no text at .*nowhere"):
         open_corpus(Shakespeare("nowhere"), Split())
 
 
