@@ -4,7 +4,8 @@
     python benchmarks/tokenize.py --megabytes 1000 --rounds 1 --ours # memory and batches at another size
 
 The text is real: lines of shared/data (or of the Python documentation, where that is not here), shuffled anew for every
-document, so that no two documents are equal. Both sides use one byte-level tokenizer of 8,192 tokens.
+document, so that no two documents are equal. Both sides use one byte-level tokenizer of 8,192 tokens. Peak memory is the
+system's own figure, of the process and of one worker.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ def make_tokenizer(path: Path) -> None:
 
 
 OURS = """
-import json, resource, sys, time
+import json, resource, statistics, sys, time
 from pathlib import Path
 from headtohead.text import cache
 from headtohead.text.cache import prepare
 from headtohead.text.corpus import open_corpus
+from headtohead.text.examples import Lines, Stream
 from headtohead.text.file import File
 from headtohead.text.split import Split
 from headtohead.text.tokenizer import Tokenizer
@@ -68,16 +70,26 @@ class Ready(Tokenizer):
     def train(self, documents):
         return load_vocabulary(Path(sys.argv[2]))
 
-text, split = File(sys.argv[1]), Split(twins=True)
+text, split = File(sys.argv[1], border=sys.argv[4]), Split(twins=True)
 start = time.perf_counter()
 corpus = open_corpus(text, split)
 read = time.perf_counter() - start
 tokens = prepare(text, Ready(), split)
 whole = time.perf_counter() - start
 kilobytes = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+
+def seconds(examples):
+    taken = []  # by a batch of 32 rows of 128
+    for i in range(300):
+        start = time.perf_counter()
+        examples.rows(tokens, 129, 32, 0, i)
+        taken.append(time.perf_counter() - start)
+    return {"first": taken[0], "median": statistics.median(taken[10:])}
+
+batches = {type(examples).__name__: seconds(examples) for examples in (Stream(), Lines())}
 size = int(corpus.train.sizes.sum() + corpus.validation.sizes.sum())
 number = len(tokens.train.ids) + len(tokens.validation.ids)
-print(json.dumps({"read": read, "encode": whole - read, "bytes": size, "tokens": number,
+print(json.dumps({"read": read, "encode": whole - read, "bytes": size, "tokens": number, "batches": batches,
                   "megabytes_self": kilobytes[0] / 1024, "megabytes_worker": kilobytes[1] / 1024}))
 """
 
@@ -106,12 +118,12 @@ print(json.dumps({"read": read, "encode": whole - read, "tokens": tokens,
 """
 
 
-def timed(code: str, text: Path, tokenizer: Path) -> dict[str, Any]:
+def timed(code: str, text: Path, tokenizer: Path, border: str) -> dict[str, Any]:
     """One measurement in a process of its own with a cache of its own."""
     with tempfile.TemporaryDirectory(dir=text.parent) as cache:
         places = {"H2H_CACHE": cache, "HF_HOME": cache, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
         package = {"PYTHONPATH": str(Path(__file__).parents[1])}
-        command = [sys.executable, "-c", code, str(text), str(tokenizer), cache]
+        command = [sys.executable, "-c", code, str(text), str(tokenizer), cache, border]
         told = subprocess.run(command, env=os.environ | places | package, capture_output=True, text=True, check=False)
         if told.returncode:
             sys.exit(told.stderr)
@@ -123,6 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--border", default="file", help="of headtohead's documents: file (a row of the text) or line")
     parser.add_argument("--ours", action="store_true", help="leave datasets out")
     asked = parser.parse_args()
     sides = {"headtohead": OURS} if asked.ours else {"headtohead": OURS, "datasets.map": THEIRS}
@@ -134,7 +147,7 @@ def main() -> None:
         for _ in range(asked.rounds):
             for name, code in sides.items():
                 start = time.perf_counter()
-                results[name].append(timed(code, text, tokenizer))
+                results[name].append(timed(code, text, tokenizer, asked.border))
                 print(f"{name:<13}{time.perf_counter() - start:8.1f} s", results[name][-1], flush=True)
     size = results["headtohead"][0]["bytes"] / 1e6
     for name, rounds in results.items():

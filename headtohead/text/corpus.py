@@ -21,7 +21,7 @@ from headtohead.text.source import SIDES, Document, Text
 from headtohead.text.split import Split, draw
 
 PAGE = 1 << 20  # bytes that are handled at a time: no document, however long, is ever whole in memory
-LONGEST_LINE = 1 << 24  # bytes; a longer line is cut at a space, or where there is none anywhere
+LONGEST_LINE = 1 << 22  # bytes; a longer line is cut at a space, or where there is none anywhere
 RESIDENT = 1 << 26  # bytes of the mapped file that may stay in memory
 FAULT = 1 << 16  # bytes that one read maps at least
 MANY = 1 << 14  # documents that are handled at a time
