@@ -57,7 +57,20 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.text.documentation import PythonDocs
     from headtohead.text.examples import Examples, Lines, Rows, Stream
     from headtohead.text.file import File
-    from headtohead.text.source import Document, Text
+    from headtohead.text.huggingface import HuggingFace
+    from headtohead.text.named import (
+        Hebrew,
+        Named,
+        OneBillion,
+        OpenWebText,
+        OscarEsperanto,
+        Pile,
+        Shakespeare,
+        StateOfTheUnion,
+        WikiText2,
+        WikiText103,
+    )
+    from headtohead.text.source import About, Document, Text
     from headtohead.text.split import Split
     from headtohead.text.tokenizer import BytePairs, Characters, Tokenizer, Words
 

@@ -34,7 +34,7 @@ def entries(what: str, name: str | None) -> list[dict[str, Any]]:
     elif what == "parts":
         found = _parts(name)
     elif what == "texts":
-        texts = [part for part in parts().values() if part.slot == "Text"]
+        texts = [part for part in parts().values() if part.slot == "Text" and part.name not in _bases()]
         found = [{**part._asdict(), "kind": "text"} for part in texts]
     else:
         raise Mistake(f"h2h list {what}: choose studies, parts or texts")
@@ -101,6 +101,12 @@ def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.ClassDef):
                     yield module, node
+
+
+@cache
+def _bases() -> set[str]:
+    """Classes from which others derive."""
+    return {base.id for _, node in _classes() for base in node.bases if isinstance(base, ast.Name)}
 
 
 def _ancestors(name: str, classes: dict[str, tuple[str, ast.ClassDef]]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from headtohead.imports import STUDY, brought, changed, find_beside
 from headtohead.request import Options, file_hash, is_builtin, options_from
 from headtohead.spec import Mistake, Part, at, describe, diff, load
 from headtohead.study import Recipe, Study, check_arms, validate
+from headtohead.text.listing import text_at
 
 
 class Loaded(NamedTuple):
@@ -151,6 +152,7 @@ def _every_arm(study: Study, change: Callable[[Recipe], Recipe]) -> Study:
 
 
 def _with_setting(study: Study, address: str, value: Any) -> Study:
+    value = text_at(value) if address == "text" and isinstance(value, str) else value
     changed = _every_arm(study, lambda recipe: at(recipe, {address: value}))
     for name in study.challengers:
         before = set(diff(study.baseline, study.challengers[name]))

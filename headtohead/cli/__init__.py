@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from headtohead.cli import runs, studies
+from headtohead.cli import runs, studies, texts
 from headtohead.spec import Mistake
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command(name=command.__name__.rstrip("_"))(command)
+app.add_typer(texts.app, name="text")
 
 # what a disk or a file system says, and no code of ours can help
 OUTSIDE = (

@@ -131,9 +131,11 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """What there is: built-in studies, the parts of each slot, the texts."""
-    from headtohead.catalogue import entries, render
+    from headtohead import catalogue
+    from headtohead.text import listing
 
-    found = entries(what, name)
+    found = listing.listed(name) if what == "texts" else catalogue.entries(what, name)
+    render = listing.render if what == "texts" else catalogue.render
     print(json.dumps(found, indent=1) if as_json else render(found))
 
 

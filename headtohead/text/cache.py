@@ -6,25 +6,27 @@ import dataclasses
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from headtohead.files import read_json, write_json
-from headtohead.spec import Mistake, describe
+from headtohead.spec import Mistake, describe, fingerprint
 from headtohead.text import split as splits
 from headtohead.text import store
-from headtohead.text.columns import Column
+from headtohead.text.columns import Column, pieces
 from headtohead.text.corpus import Corpus, open_corpus
-from headtohead.text.encode import COLUMNS, encode
+from headtohead.text.encode import COLUMNS, Counts, encode
 from headtohead.text.source import Text
 from headtohead.text.split import Split
 from headtohead.text.tokenizer import Tokenizer
 from headtohead.text.vocabulary import Vocabulary, load_vocabulary
+
+T = TypeVar("T")
 
 BLOCK = 2048  # tokens; a text without borders is evaluated in blocks of this length, the last one longer
 
@@ -85,15 +87,27 @@ class Tokens:
 
 def prepare(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> Tokens:
     """The tokens of a text; the work is done once for each content of the text, setting and version of this code."""
+    # A vocabulary of the user's own class is found where the tokenizer's class is.
+    module = sys.modules.get(type(tokenizer).__module__)
+    return _entry(text, tokenizer, split, lambda folder: _open(folder, module))
+
+
+def manifest(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> dict[str, Any]:
+    """What was written down of a prepared text: what it was made from and with, what was counted, and where it lies."""
+    return _entry(text, tokenizer, split, lambda f: read_json(f / "text.json")["manifest"] | {"folder": str(f)})
+
+
+def _entry(text: Text, tokenizer: Tokenizer, split: Split, read: Callable[[Path], T]) -> T:
+    """`read` of the folder of a prepared text, which is filled first where there is none."""
     corpus = open_corpus(text, split)
     code = [store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, Side, Column, encode)]
     key = store.key("tokens", corpus.folder.name, describe(tokenizer), code)
+    settings = {"text": describe(text), "tokenizer": describe(tokenizer), "split": describe(split)}
 
     def write(folder: Path) -> None:
-        _write(corpus, tokenizer.train(corpus.train), split, folder)
+        _write(corpus, tokenizer.train(corpus.train), settings, split, folder)
 
-    # A vocabulary of the user's own class is found where the tokenizer's class is.
-    return store.kept(key, write, lambda folder: _open(folder, sys.modules.get(type(tokenizer).__module__)))
+    return store.kept(key, write, read)
 
 
 def evaluated(corpus: Corpus, tokens: Tokens) -> Iterator[str]:
@@ -130,10 +144,11 @@ def _last(side: Side, border: int) -> Side:
     )
 
 
-def _write(corpus: Corpus, vocabulary: Vocabulary, split: Split, folder: Path) -> None:
-    sides = {}
+def _write(corpus: Corpus, vocabulary: Vocabulary, settings: dict[str, Any], split: Split, folder: Path) -> None:
+    sides, counted = {}, {}
     for side, documents in (("train", corpus.train), ("validation", corpus.validation)):
         counts = encode(corpus.folder, side, vocabulary, folder)
+        counted[side] = _counted(folder, side, counts) | {"documents": len(documents)}
         sides[side] = {
             "unknown_rate": counts.unknown / max(counts.plain, 1),
             "unknown_bytes": counts.unknown_bytes / max(counts.bytes, 1),
@@ -147,7 +162,18 @@ def _write(corpus: Corpus, vocabulary: Vocabulary, split: Split, folder: Path) -
     told = json.dumps([describe(vocabulary), about, sides])
     about["fingerprint"] = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
     vocabulary.save(folder / "tokenizer.json")
-    write_json(folder / "text.json", {"about": about, "sides": sides, "files": _files(folder)})
+    made_with = {"source": corpus.source, "vocabulary": fingerprint(vocabulary), "settings": settings}
+    told_of = {"left_out": corpus.left_out, "sides": {side: counted[side] | sides[side] for side in sides}}
+    written = {"about": about, "sides": sides, "manifest": made_with | told_of, "files": _files(folder)}
+    write_json(folder / "text.json", written)
+
+
+def _counted(folder: Path, side: str, counts: Counts) -> dict[str, int]:
+    """How much there is of a side; a token is not counted here where it is special."""
+    letters = sum(int(piece.sum(dtype=np.int64)) for piece in pieces(folder / f"{side}.characters.npy"))
+    lines = len(np.load(folder / f"{side}.lines.npy", mmap_mode="r")) // 2
+    total = {"tokens": counts.plain, "unknown": counts.unknown, "bytes": counts.bytes}
+    return total | {"characters": letters, "lines": lines}
 
 
 def _block_sizes(folder: Path) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -67,6 +68,10 @@ class Column:
         old.unlink()
 
 
-def pieces(array: np.ndarray) -> list[np.ndarray]:
-    """A mapped array in pieces that fit in memory."""
-    return [array[at : at + CHUNK] for at in range(0, len(array), CHUNK)]
+def pieces(path: Path) -> Iterator[np.ndarray]:
+    """A stored array in pieces that fit in memory; read, not mapped, since mapped pages count as memory until they go."""
+    mapped = np.load(path, mmap_mode="r")
+    with open(path, "rb") as file:
+        file.seek(mapped.offset)
+        while len(piece := np.fromfile(file, mapped.dtype, CHUNK)):
+            yield piece

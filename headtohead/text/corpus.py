@@ -21,7 +21,10 @@ from headtohead.text.source import SIDES, Document, Text
 from headtohead.text.split import Split, draw
 
 PAGE = 1 << 20  # bytes that are handled at a time: no document, however long, is ever whole in memory
-LONGEST_LINE = 1 << 24  # bytes; a longer line is cut at a space, or where there is none anywhere
+LONGEST_LINE = 1 << 22  # bytes; a longer line is cut at a space, or where there is none anywhere
+RESIDENT = 1 << 26  # bytes of the mapped file that may stay in memory
+FAULT = 1 << 16  # bytes that one read maps at least
+MANY = 1 << 14  # documents that are handled at a time
 
 
 class Page(NamedTuple):
@@ -36,6 +39,7 @@ class Documents:
 
     def __init__(self, raw: mmap.mmap | bytes, ranges: np.ndarray) -> None:
         self.raw, self.ranges = raw, ranges
+        self.touched = 0
 
     def __len__(self) -> int:
         return len(self.ranges)
@@ -47,7 +51,7 @@ class Documents:
 
     def __getitem__(self, index: int) -> str:
         start, end = self.ranges[index]
-        return self.raw[int(start) : int(end)].decode()
+        return self._read(int(start), int(end)).decode()
 
     @property
     def sizes(self) -> np.ndarray:
@@ -58,7 +62,7 @@ class Documents:
         """The byte ranges of each page: start, end, and whether a document ends there."""
         page: list[tuple[int, int, bool]] = []
         room = PAGE
-        for start, end in self.ranges.tolist():
+        for start, end in self._each():
             while start < end:
                 stop = end if end - start <= PAGE else self._line_end(start, end)
                 page.append((start, stop, stop == end))
@@ -72,7 +76,7 @@ class Documents:
 
     def page(self, spans: list[tuple[int, int, bool]]) -> Page:
         """The text of a page."""
-        return Page([self.raw[start:stop].decode() for start, stop, _ in spans], [last for _, _, last in spans])
+        return Page([self._read(start, stop).decode() for start, stop, _ in spans], [last for _, _, last in spans])
 
     def pages(self) -> Iterator[Page]:
         """All pages in order."""
@@ -81,11 +85,23 @@ class Documents:
     def sha256(self) -> str:
         """Of the text itself, document by document."""
         whole = hashlib.sha256()
-        for start, end in self.ranges.tolist():
-            whole.update(f"{end - start}\n".encode())
+        for start, end in self._each():
+            whole.update(b"%d\n" % (end - start))
             for at in range(start, end, PAGE):
-                whole.update(self.raw[at : min(at + PAGE, end)])
+                whole.update(self._read(at, min(at + PAGE, end)))
         return whole.hexdigest()
+
+    def _each(self) -> Iterator[list[int]]:
+        for at in range(0, len(self.ranges), MANY):
+            yield from self.ranges[at : at + MANY].tolist()
+
+    def _read(self, start: int, stop: int) -> bytes:
+        """A piece of the file; what was read long ago goes out of memory, where it would count as ours."""
+        self.touched += max(stop - start, FAULT)
+        if self.touched > RESIDENT and isinstance(self.raw, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.raw.madvise(mmap.MADV_DONTNEED)
+            self.touched = 0
+        return self.raw[start:stop]
 
     def _line_end(self, start: int, end: int) -> int:
         place = self.raw.find(b"\n", start + PAGE - 1, min(start + LONGEST_LINE, end))
@@ -107,6 +123,8 @@ class Corpus(NamedTuple):
     train: Documents
     validation: Documents
     folder: Path
+    source: str  # the text's identity when it was read
+    left_out: dict[str, int]  # what the source and the split left out or mended, in words
 
 
 def open_corpus(text: Text, split: Split) -> Corpus:
@@ -116,7 +134,7 @@ def open_corpus(text: Text, split: Split) -> Corpus:
     key = store.key("corpus", identity, describe(text), describe(split), code)
 
     def write(folder: Path) -> None:
-        _write(text, split, folder)
+        _write(text, split, folder, identity)
         if text.identity() != identity:
             raise Mistake(f"{text.title()} changed while it was read; run again")
 
@@ -135,7 +153,7 @@ def _open(folder: Path) -> Corpus:
     return Corpus(**about, train=mapped(folder, "train"), validation=mapped(folder, "validation"), folder=folder)
 
 
-def _write(text: Text, split: Split, folder: Path) -> None:
+def _write(text: Text, split: Split, folder: Path, identity: str) -> None:
     tally: Counter[str] = Counter()
     with open(folder / "text.utf8", "wb") as raw:
         stops, marks, owners = _spool(text.documents(tally), raw)
@@ -155,7 +173,8 @@ def _write(text: Text, split: Split, folder: Path) -> None:
             raise Mistake(f"{text.note()} is too short to hold out a part of it; give more text")
     size = f"{len(ranges):,} documents" if bordered else "one document"
     note = "; ".join([text.note(), size, *(f"{count:,} {what}" for what, count in tally.items() if count)])
-    write_json(folder / "corpus.json", {"name": text.title(), "note": note, "bordered": bordered})
+    about = {"name": text.title(), "note": note, "bordered": bordered, "source": identity, "left_out": +tally}
+    write_json(folder / "corpus.json", about)
 
 
 def _spool(documents: Iterator[Document], raw: IO[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

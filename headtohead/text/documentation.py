@@ -1,6 +1,7 @@
 """The documentation inside every Python installation, as documents of which no two share much.
 
-Read with `ast`, nothing is imported: the help topics of `pydoc_data.topics` and the standard library's docstrings.
+Read with `ast`, nothing is imported: the help topics of `pydoc_data.topics` and the standard library's docstrings. numpy is
+loaded where it is used, for the list of texts needs only what the class says of itself.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from headtohead.spec import Mistake
-from headtohead.text import contamination, store
-from headtohead.text.contamination import normalized, word_grams
-from headtohead.text.source import Document, Text
+from headtohead.text import store
+from headtohead.text.source import About, Document, Text
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Other people's packages, tests (their docstrings say little), a parser generator's copy of the language, data.
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "lib-dynload", "__pycache__"}
@@ -35,11 +37,15 @@ class PythonDocs(Text):
     It needs no download. It differs a little between Python versions, so the note names the version.
     """
 
+    about = About("python-docs", "English", "2 MB", "Python Software Foundation License 2", "nothing")
+
     def documents(self, tally: Counter[str]) -> Iterator[Document]:
         for text in gathered(library()):
             yield Document(text)
 
     def identity(self) -> str:
+        from headtohead.text import contamination
+
         root = library()
         stamps = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files(root)]
         return store.key(
@@ -108,6 +114,8 @@ def _parsed(path: Path) -> ast.AST:
 
 def distinct(sources: Iterable[list[str]]) -> list[str]:
     """Each source as one document that holds only paragraphs which no earlier one holds."""
+    from headtohead.text.contamination import normalized
+
     seen: set[str] = set()
     result = []
     for texts in sources:
@@ -123,6 +131,8 @@ def distinct(sources: Iterable[list[str]]) -> list[str]:
 
 def joined(texts: list[str]) -> list[str]:
     """Documents that share a fifth of their 13-grams made one; those of fewer than 13 words say too little to stay."""
+    from headtohead.text.contamination import normalized, word_grams
+
     grams = [word_grams(normalized(text)) for text in texts]
     texts = [text for text, own in zip(texts, grams, strict=True) if len(own)]
     grams = [own for own in grams if len(own)]
@@ -144,6 +154,8 @@ def joined(texts: list[str]) -> list[str]:
 
 def shared(grams: list[np.ndarray]) -> list[tuple[int, int, int]]:
     """(one, other, how many numbers they share) for every two lists of distinct numbers that share any."""
+    import numpy as np
+
     numbers = np.concatenate([*grams, np.empty(0, dtype=np.uint64)])
     owner = np.repeat(np.arange(len(grams)), [len(own) for own in grams])
     order = np.argsort(numbers, kind="stable")

@@ -181,7 +181,7 @@ def _merge(jobs: list[Job], folder: Path, side: str) -> None:
         with Column(folder / f"{side}.{name}.npy") as whole:
             before = 0
             for job in jobs:
-                for piece in pieces(np.load(job.folder / f"{name}.npy", mmap_mode="r")):
+                for piece in pieces(job.folder / f"{name}.npy"):
                     whole.append(piece.astype(np.int64) + before if name in ("documents", "lines") else piece)
                 before += len(np.load(job.folder / "ids.npy", mmap_mode="r"))
     for job in jobs:

@@ -53,6 +53,10 @@ class Examples(Part):
         """The validation side, at most `batch` rows at a time."""
         raise TypeError(f"{type(self).__name__} must define held_out(tokens, width, stride, batch, ahead)")
 
+    def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
+        """What becomes of the training text: how many rows there are, and what of it no row has."""
+        return {}
+
 
 class Stream(Examples):
     """Windows of the whole stream, at random places in training (study 5, nanoGPT); they read over borders."""

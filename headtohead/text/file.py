@@ -2,72 +2,88 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 
 from headtohead.spec import Mistake
-from headtohead.text import store
+from headtohead.text import formats, store, unpacked
+from headtohead.text.digests import digests
+from headtohead.text.formats import KNOWN, PACKED, Border, Errors, Reading, documents, kind
 from headtohead.text.source import Document, Text
 
 
 class File(Text):
-    """A .txt file, or a folder of .txt files (recursive), each file a document; UTF-8.
+    """A file, or a folder of files (recursive): .txt, .jsonl, .csv, .tsv (also .gz or .zst of them), .parquet.
+
+    A text file is a document, or each of its lines is one (`border="line"`), or what stands between blank lines; a row
+    of a table or of JSON Lines is a document, its text in `column` (a number counts the columns of a table without a
+    heading). `after_tab` keeps of each line what follows its last tab. Bytes that are not UTF-8 are refused, replaced
+    by U+FFFD or skipped, and counted. `validation` names files that are held out, in place of a draw.
 
     One document: its first 90 % of characters train, the rest is held out (nanoGPT's split of Shakespeare). Several:
     whole documents are held out. A relative path counts from the current folder.
     """
 
     path: str
+    column: str = "text"
+    border: Border = "file"
+    after_tab: bool = False
+    errors: Errors = "refuse"
+    validation: str = ""
 
     def documents(self, tally: Counter[str]) -> Iterator[Document]:
-        for file in _files(self._place()):
-            yield Document(_read(file))
+        reading = Reading(self.column, self.border, self.after_tab, self.errors)
+        for side, file in self._files():
+            for document in documents(file, reading, tally):
+                yield document._replace(side=side) if side else document
 
     def identity(self) -> str:
-        digests = []
-        for file in _files(self._place()):
-            with _open(file) as stream:
-                digests.append(hashlib.file_digest(stream, "blake2b").hexdigest())
-        return store.key(self.path, self.title(), digests, store.code(File))
+        found = self._files()
+        known = digests([file for _, file in found])
+        code = [store.code(thing) for thing in (File, formats.Reading, unpacked.blocks)]
+        return store.key([(side, known[file]) for side, file in found], self.title(), code)
 
     def title(self) -> str:
-        return self._place().stem
+        return bare(_place(self.path).name)
 
     def note(self) -> str:
-        return self.path
+        return self.path + (f", held out: {self.validation}" if self.validation else "")
 
-    def _place(self) -> Path:
-        return Path(self.path).expanduser().resolve()
-
-
-def _files(place: Path) -> list[Path]:
-    if place.is_dir():
-        found = sorted(path for path in place.rglob("*") if path.suffix.lower() == ".txt" and path.is_file())
+    def _files(self) -> list[tuple[str, Path]]:
+        """Every file with its side; what is held out may lie in the folder of what is not."""
+        held = files(_place(self.validation)) if self.validation else []
+        side = "train" if held else ""
+        found = [(side, file) for file in files(_place(self.path)) if file not in held]
         if not found:
-            raise Mistake(f"no .txt file in {place}; name a folder that holds some, or one file")
+            raise Mistake(f"all of {self.path} is held out by validation={self.validation!r}; name a part of it")
+        return found + [("validation", file) for file in held]
+
+
+def _place(path: str) -> Path:
+    return Path(path).expanduser().resolve()
+
+
+def bare(name: str) -> str:
+    """A file's name without the endings that tell its format."""
+    while Path(name).suffix.lower() in (*KNOWN, *PACKED):
+        name = Path(name).stem
+    return name
+
+
+def files(place: Path) -> list[Path]:
+    """The file itself, or all files below a folder whose names end as they should."""
+    if place.is_dir():
+        found = sorted(path for path in place.rglob("*") if kind(path) in KNOWN and path.is_file())
+        if not found:
+            raise Mistake(f"no text file in {place}; name a folder that holds some ({_endings()}), or one file")
         return found
     if not place.exists():
-        raise Mistake(f"no text at {place}; give a .txt file or a folder of them, e.g. --set text.path=FILE")
-    if place.suffix.lower() != ".txt":
-        raise Mistake(f"{place} is not a .txt file; save its text as {place.with_suffix('.txt').name}")
+        raise Mistake(f"no text at {place}; give a file or a folder of them, e.g. --set text.path=FILE")
+    if kind(place) not in KNOWN:
+        raise Mistake(f"{place} is not a text file ({_endings()}); save its text as {place.with_suffix('.txt').name}")
     return [place]
 
 
-def _open(file: Path) -> BufferedReader:
-    try:
-        return open(file, "rb")
-    except OSError as error:
-        raise Mistake(f"cannot read {file} ({error.strerror}); make it readable or name another") from error
-
-
-def _read(file: Path) -> str:
-    """The file's characters as they are; only a byte order mark, which is no part of the text, is taken off."""
-    with _open(file) as stream:
-        raw = stream.read()
-    try:
-        return raw.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise Mistake(f"{file} is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+def _endings() -> str:
+    return ", ".join(KNOWN) + ", packed or not"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from headtohead.spec import Part
 from headtohead.text import store
@@ -21,12 +21,24 @@ class Document(NamedTuple):
     side: str = ""  # one of SIDES where the source itself holds it out, "" where the split decides
 
 
+class About(NamedTuple):
+    """What `h2h list texts` says of a published text."""
+
+    name: str
+    language: str
+    size: str
+    license: str
+    fetch: str  # what to fetch where it is not here, and from where
+
+
 class Text(Part):
     """A source. It keeps no more than a few documents in memory: a long one comes in pieces of some megabytes.
 
     `documents(tally)` yields what there is and counts in `tally` what it left out or mended, in words that a reader
-    understands. `identity()` changes whenever that would be different.
+    understands. `identity()` changes whenever that would be different. A published text says what it is in `about`.
     """
+
+    about: ClassVar[About | None] = None
 
     def documents(self, tally: Counter[str]) -> Iterator[Document]:
         """All documents."""
@@ -40,6 +52,10 @@ class Text(Part):
                 f"{document.goes_on}{document.side}{len(document.text)}\n{document.text}".encode(errors="surrogatepass")
             )
         return store.key(whole.hexdigest())
+
+    def here(self) -> bool:
+        """Whether it can be read without a download."""
+        return True
 
     def title(self) -> str:
         """A short name for pages and messages."""

@@ -28,7 +28,16 @@ except ImportError:  # Windows: both processes work, and the rename decides whos
 T = TypeVar("T")
 
 # The user's to mend, by another folder; any other OSError is ours.
-UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST}
+UNUSABLE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.ENOTDIR,
+    errno.EEXIST,
+}
 
 
 def key(*parts: object) -> str:
@@ -46,7 +55,7 @@ def code(thing: Any) -> str:
 
 def kept(name: str, write: Callable[[Path], None], read: Callable[[Path], T]) -> T:
     """`read` of the folder called `name`; where there is none, `write` fills it first."""
-    folder = _root() / name
+    folder = root() / name
     if not folder.is_dir():
         _once(folder, write)
     try:
@@ -68,7 +77,7 @@ def _once(folder: Path, write: Callable[[Path], None]) -> None:
         raise
 
 
-def _root() -> Path:
+def root() -> Path:
     return Path(os.environ.get("H2H_CACHE") or "~/.cache/headtohead").expanduser() / "text"
 
 
@@ -90,6 +99,8 @@ def _make(folder: Path, write: Callable[[Path], None]) -> None:
     partial.mkdir()
     try:
         write(partial)
+        for path in [*partial.rglob("*"), partial]:
+            _to_disk(path)
         try:
             partial.rename(folder)
         except OSError:
@@ -97,3 +108,14 @@ def _make(folder: Path, write: Callable[[Path], None]) -> None:
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    """A name may reach the disk before what it names; after this a power cut leaves both or neither."""
+    if os.name == "nt" and path.is_dir():  # Windows opens no folder
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -15,6 +15,7 @@ import numpy as np
 
 from headtohead.files import read_json, write_json
 from headtohead.spec import Mistake, Part, describe, load
+from headtohead.text.memo import Memo
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -156,6 +157,9 @@ class CharacterVocabulary(Vocabulary):
         size = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
         return Encoded(ids, size, np.ones_like(size))
 
+    def encode_all(self, texts: Sequence[str]) -> tuple[Encoded, np.ndarray]:
+        return self.encode("".join(texts)), np.array([*map(len, texts)], dtype=np.int64)
+
     def decode(self, ids: np.ndarray) -> str:
         silent = "" if self.bare else "\0\N{REPLACEMENT CHARACTER}"
         table = silent + self.characters
@@ -257,23 +261,20 @@ class BytePairVocabulary(Vocabulary):
         """Bytes and characters of each token; a character belongs to the token that holds its first byte."""
         return np.array([(len(piece), sum(byte & 0xC0 != 0x80 for byte in piece)) for piece in self._pieces], np.int64)
 
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo(self.tokenizer)
+
     def encode(self, text: str) -> Encoded:
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Sequence[str]) -> tuple[Encoded, np.ndarray]:
         with one_thread():
-            parts = self.tokenizer.encode_batch_fast(list(_pages(text)), add_special_tokens=False)
-        ids = np.concatenate([np.array(part.ids, dtype=np.int32) for part in parts] or [np.empty(0, dtype=np.int32)])
-        return Encoded(ids, *self._sizes[ids].T)
+            ids, counts = self._memo.encode(texts)
+        return Encoded(ids, *self._sizes[ids].T), counts
 
     def decode(self, ids: np.ndarray) -> str:
         return b"".join(self._pieces[token] for token in np.asarray(ids).tolist()).decode(errors="replace")
-
-
-def _pages(text: str, size: int = 1 << 16) -> Iterator[str]:
-    """Pieces that end where a line ends, which changes no token; tokenizers slows down on a very long string."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start + size) + 1 or len(text)
-        yield text[start:end]
-        start = end
 
 
 def byte_alphabet() -> str:

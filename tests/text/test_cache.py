@@ -1,5 +1,6 @@
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -276,15 +277,86 @@ def test_without_locks_the_first_rename_stays(tmp_path, monkeypatch):
     monkeypatch.setattr("headtohead.text.store.fcntl", None)
     original = module._write
 
-    def overtaken(corpus, vocabulary, split, folder):
-        original(corpus, vocabulary, split, folder)
+    def overtaken(*arguments):
+        *given, folder = arguments
+        original(*given, folder)
         other = folder.parent / folder.name.split(".")[0]
         other.mkdir()
-        original(corpus, vocabulary, split, other)
+        original(*given, other)
 
     monkeypatch.setattr(module, "_write", overtaken)
     assert prepare(PAIR, Characters()).train.ids.tolist() == [0, 3, 4, 2, 5, 6, 0, 4, 3, 0]
     assert len(list((tmp_path / "text").glob("*/text.json"))) == 1 and not list((tmp_path / "text").glob("*.partial"))
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from headtohead.spec import Mistake
+from headtohead.text.cache import prepare
+from headtohead.text.file import File
+from headtohead.text.tokenizer import Characters, Words
+if int(sys.argv[2]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    print(prepare(File(sys.argv[1]), {"Characters": Characters(), "Words": Words(1)}[sys.argv[3]]).fingerprint)
+except Mistake as mistake:
+    print(mistake)
+"""
+
+
+def limited(path: Path, cache: Path, limit: int, tokenizer: str = "Characters") -> str:
+    """A text prepared in a process that may write no file longer than `limit` bytes; 0 is no limit."""
+    environment = os.environ | {"H2H_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", LIMITED, str(path), str(limit), tokenizer]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_a_disk_that_fills_up_leaves_the_cache_valid(tmp_path, read_before):
+    """Here by the system's own limit of a file's length: while the text is read, and while its tokens are written."""
+    (tmp_path / "small.txt").write_text("a small text\n" * 100)
+    (tmp_path / "large.txt").write_text("a larger text\n" * 5000)
+    cache = tmp_path / "cache"
+    before = limited(tmp_path / "small.txt", cache, 0)
+    if read_before:
+        limited(tmp_path / "large.txt", cache, 0, "Words")
+    told = limited(tmp_path / "large.txt", cache, 50_000)
+    assert "File too large); set H2H_CACHE to a folder that can hold it" in told
+    assert not list((cache / "text").glob("*.partial"))
+    assert limited(tmp_path / "small.txt", cache, 50_000) == before
+    assert len(limited(tmp_path / "large.txt", cache, 0)) == 32
+
+
+def test_a_real_full_disk(tmp_path):
+    """The same on a file system of half a megabyte, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = (
+        shutil.which("mount")
+        and not subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)], capture_output=True, check=False
+        ).returncode
+    )
+    if not mounted:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (tmp_path / "small.txt").write_text("a small text\n" * 100)
+        (tmp_path / "large.txt").write_text("a larger text\n" * 20_000)
+        before = limited(tmp_path / "small.txt", place, 0)
+        assert "No space left on device); set H2H_CACHE" in limited(tmp_path / "large.txt", place, 0)
+        assert limited(tmp_path / "small.txt", place, 0) == before and not list((place / "text").glob("*.partial"))
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_changed_setting_of_the_source_is_prepared_anew(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\ttwo\nthree\tfour\n" * 10)
+    found = [
+        prepare(File(str(path), **how), Words(1)).fingerprint for how in ({}, {"border": "line"}, {"after_tab": True})
+    ]
+    assert len(set(found)) == 3 and found[0] == prepare(File(str(path)), Words(1)).fingerprint
 
 
 @pytest.mark.parametrize("tokenizer", [Characters(), Words(), BytePairs(512)])

@@ -18,7 +18,7 @@ def test_what_is_appended_is_read_back_in_the_smallest_type(tmp_path_factory, pa
         found = np.load(path, mmap_mode="r")
         whole = [number for part in parts for number in part]
         assert found.tolist() == whole and found.dtype == np.min_scalar_type(max(whole, default=0))
-        assert [number for piece in pieces(found) for number in piece.tolist()] == whole
+        assert [number for piece in pieces(path) for number in piece.tolist()] == whole
     assert [entry.name for entry in path.parent.iterdir()] == ["numbers.npy"]
 
 

@@ -1,8 +1,11 @@
+import json
 import os
 import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headtohead.spec import Mistake
 from headtohead.text.corpus import open_corpus
@@ -13,7 +16,11 @@ from .conftest import both, write
 
 
 def opened(path):
-    return open_corpus(File(str(path)), Split())
+    return opened_as(File(str(path)))
+
+
+def opened_as(text):
+    return open_corpus(text, Split())
 
 
 def test_one_file_is_cut_at_nine_tenths_of_its_characters(tmp_path):
@@ -70,8 +77,8 @@ def test_a_relative_path_counts_from_the_current_folder(tmp_path, monkeypatch):
         ("", {"a.txt": " \n\t", "b.txt": ""}, "holds no text; give"),
         ("a.txt", {"a.txt": b"good \xe9t\xe9"}, "a.txt is not UTF-8 at byte 5; save"),
         ("", {"a.txt": "fine", "deep/b.txt": b"\xff"}, "deep/b.txt is not UTF-8 at byte 0; save"),
-        ("", {"a.csv": "1,2"}, "no .txt file in .*; name"),
-        ("a.csv", {"a.csv": "1,2"}, "a.csv is not a .txt file; save its text as a.txt"),
+        ("", {"a.pdf": "1,2"}, "no text file in .*; name a folder that holds some"),
+        ("a.pdf", {"a.pdf": "1,2"}, "a.pdf is not a text file .*; save its text as a.txt"),
         ("a.txt", {"a.txt": "x"}, "too short to hold out a part of it; give more text"),
         ("a.txt", {"a.txt": "words" + " " * 50}, "too short to hold out a part of it; give more text"),
     ],
@@ -88,9 +95,50 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path, monkeypatch):
     def denied(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("headtohead.text.file.open", denied, raising=False)
+    monkeypatch.setattr("headtohead.text.unpacked.open", denied, raising=False)
     with pytest.raises(Mistake, match=r"cannot read .*a.txt \(Permission denied\); make it readable"):
         opened(tmp_path / "a.txt")
+
+
+def test_given_files_are_held_out_wherever_they_lie(tmp_path):
+    write(tmp_path, {"a/1.txt": "one", "a/2.txt": "two", "a/dev/3.txt": "three", "4.txt": "four"})
+    inside = File(str(tmp_path / "a"), validation=str(tmp_path / "a/dev"))
+    assert both(inside) == (["one", "two"], ["three"])
+    assert both(File(str(tmp_path / "a/1.txt"), validation=str(tmp_path / "4.txt"))) == (["one"], ["four"])
+    assert "held out: " in opened_as(inside).note
+    with pytest.raises(Mistake, match="is held out by validation"):
+        opened_as(File(str(tmp_path / "a"), validation=str(tmp_path)))
+
+
+words = st.text(st.sampled_from("abcdeé "), min_size=1, max_size=12).filter(str.strip)
+names = st.lists(st.text("xyz", min_size=1, max_size=3), min_size=12, max_size=12, unique=True)
+FORMATS = {
+    ".txt": lambda texts: "\n".join(texts),
+    ".jsonl": lambda texts: "\n".join(json.dumps({"text": text}) for text in texts),
+    ".csv": lambda texts: "text\n" + "\n".join(f'"{text}"' for text in texts),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(words, min_size=2, max_size=12, unique_by=lambda text: " ".join(text.split())), names, names, st.randoms()
+)
+def test_no_document_is_lost_or_in_both_sides_whatever_the_files(tmp_path_factory, texts, one, other, random):
+    """The same documents, spread over other files, in other formats and another order, are split alike."""
+    sides = []
+    for spread in (one, other):
+        folder = tmp_path_factory.mktemp("files")
+        random.shuffle(texts)
+        held = [
+            (spread[n % 4], ending, texts[n :: len(spread)])
+            for n, ending in zip(range(12), [*FORMATS] * 4, strict=True)
+        ]
+        write(
+            folder,
+            {f"{n}/{name}{ending}": FORMATS[ending](part) for n, (name, ending, part) in enumerate(held) if part},
+        )
+        sides.append([sorted(side) for side in both(File(str(folder), border="line"))])
+    assert sides[0] == sides[1] and sorted(sides[0][0] + sides[0][1]) == sorted(texts)
 
 
 def test_identity_follows_the_content(tmp_path):

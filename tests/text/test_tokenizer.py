@@ -12,7 +12,7 @@ from tokenizers import decoders, pre_tokenizers
 
 from headtohead.spec import Mistake
 from headtohead.text.tokenizer import BytePairs, Characters, Words
-from headtohead.text.vocabulary import Encoded, Vocabulary, _pages, byte_alphabet, load_vocabulary
+from headtohead.text.vocabulary import Encoded, Vocabulary, byte_alphabet, load_vocabulary
 
 SAMPLE = "The quick brown fox, the lazy dog.\nthe the the fox\n\n  fox quick quick brown brown שלום שלום שלום 🦊\n" * 5
 BYTE_PAIRS = BytePairs(300).train([SAMPLE])
@@ -125,15 +125,6 @@ def test_the_byte_alphabet_is_that_of_tokenizers():
     text = "".join(map(chr, range(0x800)))
     letters = [byte_alphabet()[byte] for byte in text.encode()]
     assert decoders.ByteLevel().decode(letters) == text
-
-
-@given(text=wordy, size=st.integers(0, 8))
-def test_encoding_page_by_page_changes_nothing(text, size):
-    pages = list(_pages(text, size))
-    assert "".join(pages) == text
-    assert [token for page in pages for token in BYTE_PAIRS.tokenizer.encode(page).ids] == BYTE_PAIRS.encode(
-        text
-    ).ids.tolist()
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
