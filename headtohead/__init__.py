@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.text.documentation import PythonDocs
     from headtohead.text.examples import Examples, Lines, Rows, Sentences, Stream
     from headtohead.text.file import File
+    from headtohead.text.lowered import LowerCase
     from headtohead.text.packed import Packed
     from headtohead.text.pairs import ElectraPairs, Pairs
     from headtohead.text.source import Document, Text
