@@ -71,7 +71,7 @@ def _row(folder: Folder, arm: str) -> list[str]:
         _told(gained, 3, " %"),
         _told(folder.numbers(arm, "bits_per_character")),
         _told(folder.numbers(arm, "bits_per_byte")),
-        _told(steps),
+        _told(steps, 3),
     ]
 
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from report_folder import BASE, CHAL, judged, write_study
 
-from headtohead.report import apart
+from headtohead.report import apart, evidence
 from headtohead.report.document import Table, Text
 from headtohead.report.folder import read_folder
 
@@ -38,7 +38,7 @@ def test_the_page_says_why_and_what_stands_beside(tmp_path):
     assert theirs[5].startswith(f"{statistics.mean(gained):.1f} %") and f"{max(gained):.1f} %" in theirs[5]
     assert (ours[6], theirs[6]) == ("–", "4.900")
     # the training loss falls by .4 a step from 7.0; 90 % of the way from 5.5 to 4.2 is 4.33, passed at the last of 8 steps
-    assert ours[8] == "8"
+    assert ours[8] == "8.00"
 
 
 def test_the_same_text_in_other_tokens_is_told_apart(tmp_path):
@@ -64,3 +64,9 @@ def test_where_all_arms_have_one_text_nothing_is_said(tmp_path):
 )
 def test_steps_to_ninety_per_cent(losses, entropy, steps):
     assert apart._steps(dict(enumerate(losses)), entropy) == steps
+
+
+def test_what_no_row_has_is_told_with_its_share():
+    told = evidence._examples({"rows": 6, "truncated": 2, "dropped": 2})
+    assert told == ["6 rows", "2 truncated (25.0 %)", "2 dropped (25.0 %)"]
+    assert evidence._examples({"windows": 1000}) == ["1,000 windows"]
