@@ -64,7 +64,7 @@ class Pairs(Examples):
     def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
         lines = tokens.train.lines
         longer = int((np.diff(lines) > self.segment - 2).sum())
-        return {"rows": len(lines) // 2, "truncated": longer, "dropped": len(lines) % 2}
+        return {"pairs": len(lines) // 2, "truncated": longer, "dropped": len(lines) % 2}
 
 
 class ElectraPairs(Examples):

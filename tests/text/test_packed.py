@@ -183,7 +183,7 @@ def test_what_becomes_of_the_text_is_counted():
     assert Sentences(3).counts(tokens, 9) == {"rows": 5, "truncated": 4, "dropped": 0}
     assert Packed("lines").counts(tokens, 4) == {"rows": (3 + 4 + 5 + 7 + 4) // 4}
     assert Packed("lines", marks=False).counts(tokens, 4) == {"rows": 13 // 4}
-    assert Pairs(4).counts(tokens, 9) == {"rows": 2, "truncated": 2, "dropped": 1}
+    assert Pairs(4).counts(tokens, 9) == {"pairs": 2, "truncated": 2, "dropped": 1}
     assert Stream().counts(tokens, 5) == {"windows": len(tokens.train.ids) - 4}
     for examples in (Lines(), Lines(True)):
         rows = [tuple(row) for i in range(60) for row in examples.rows(tokens, 4, 1, 0, i).ids]
