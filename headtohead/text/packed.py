@@ -33,7 +33,7 @@ class Packed(Examples):
         if self.unit == "documents" and not tokens.bordered:
             raise Mistake(f"{tokens.name} is one document; pack its lines with Packed(unit='lines'), or use Stream()")
         if self.marks and tokens.vocabulary.marks is None:
-            raise Mistake(f"{tokens.name} has no tokens to mark borders with; use Packed(marks=False)")
+            raise Mistake(f"{tokens.name} has no special tokens to mark borders with; use Packed(marks=False)")
         for side, split in (("training", tokens.train), ("validation", tokens.validation)):
             total = _items(tokens, split is tokens.train, self.unit, self.marks).total
             if total < width:

@@ -122,7 +122,7 @@ def test_a_text_that_cannot_be_packed_is_told():
     Packed(unit="lines").check(one, 9)
     with pytest.raises(Mistake, match="training side of given has 3 tokens and a row needs 9; choose"):
         Packed(marks=False).check(prepare(Given(("ab", "c"), ("a" * 99, "b")), Characters()), 9)
-    with pytest.raises(Mistake, match=r"no tokens to mark borders with; use Packed\(marks=False\)"):
+    with pytest.raises(Mistake, match=r"no special tokens to mark borders with; use Packed\(marks=False\)"):
         Packed().check(prepare(Given(("ab", "c"), ("ab", "b")), Characters(bare=True)), 2)
 
 
