@@ -105,7 +105,7 @@ class Trained:
             for places in torch.arange(len(row)).split(ROWS):
                 masked = row.repeat(len(places), 1)
                 here = torch.arange(len(places))
-                masked[here, places] = self.tokenizer.size
+                masked[here, places] = self.tokenizer.mask
                 logits = self._call(masked, scored=here * len(row) + places)
                 found += F.cross_entropy(logits, row[places], reduction="none").tolist()
         return found
@@ -151,7 +151,7 @@ def load(run: str | Path, study: str | Path | None = None, trust_study: bool = F
     """
     folder = run_folder(Path(run))
     recipe = _recipe(folder, Path(study) if study else None, trust_study)
-    vocabulary = load_vocabulary(folder / "tokenizer.json")
+    vocabulary = load_vocabulary(folder / "vocabulary.json")
     learner = recipe.learner(vocabulary.size, 0)
     load_weights(folder / "model.safetensors", learner)
     return Trained(recipe, vocabulary, learner.eval())

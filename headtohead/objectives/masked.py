@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
@@ -10,12 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from headtohead.objectives import Batch, Exam, Objective, one_document
+from headtohead.objectives import Batch, Exam, Objective, one_document, segments_of
 from headtohead.spec import Size
+from headtohead.text.exam import REPLICATES
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
-
-EXAM_RATE, EXAM_REPLICATES = 0.15, 4  # the held-out mask sets are the same for every arm, whatever it trains with
 
 
 class MaskedLM(Objective):
@@ -45,8 +43,8 @@ class MaskedLM(Objective):
             maskable & (u < self.rate) if self.count == "independent" else _lowest(u, maskable, self._quota(maskable))
         )
         fate = noise.random(rows.ids.shape)
-        strangers = noise.integers(_first_plain(vocabulary), vocabulary.size, rows.ids.shape)
-        ids = np.where(chosen & (fate < self.masked), vocabulary.size, rows.ids)
+        strangers = vocabulary.plain[noise.integers(0, len(vocabulary.plain), rows.ids.shape)]
+        ids = np.where(chosen & (fate < self.masked), vocabulary.mask, rows.ids)
         ids = np.where(chosen & (fate >= self.masked) & (fate < self.masked + self.random), strangers, ids)
         return _batch(rows, ids, np.flatnonzero(chosen), self._capacity(rows.ids.shape))
 
@@ -62,14 +60,13 @@ class MaskedLM(Objective):
         return min(rows * length, math.ceil(mean + 6 * math.sqrt(mean * (1 - self.rate))))
 
     def exams(self, rows: Rows, vocabulary: Vocabulary) -> Iterator[Exam]:
-        """Four fixed sets of ⌈.15 n⌉ positions a row, all masked, a function of the row's own text alone."""
-        maskable = _maskable(rows, vocabulary) & rows.fresh
-        quota = np.ceil(EXAM_RATE * maskable.sum(1)).astype(int)
-        for replicate in range(EXAM_REPLICATES):
-            u = np.stack([_ranking(row, replicate) for row in rows.ids])
-            chosen = _lowest(u, maskable, quota)
+        """The fixed sets of masked tokens that `held_out` marks in its rows (text/exam.py), every chosen one masked."""
+        for replicate in range(REPLICATES):
+            chosen = rows.fresh & (rows.exam >> replicate & 1).astype(bool)
             where = np.flatnonzero(chosen)
-            batch = _batch(rows, np.where(chosen, vocabulary.size, rows.ids), where, len(where))
+            if not len(where):
+                continue
+            batch = _batch(rows, np.where(chosen, vocabulary.mask, rows.ids), where, len(where))
             taken = [column.reshape(-1)[where] for column in (rows.source, rows.bytes, rows.characters)]
             yield Exam(batch, *taken)
 
@@ -78,19 +75,10 @@ def _maskable(rows: Rows, vocabulary: Vocabulary) -> np.ndarray:
     return (rows.document >= 0) & ~np.isin(rows.ids, vocabulary.specials)
 
 
-def _first_plain(vocabulary: Vocabulary) -> int:
-    return max(vocabulary.specials, default=-1) + 1
-
-
 def _lowest(u: np.ndarray, allowed: np.ndarray, quota: np.ndarray) -> np.ndarray:
     """In each row the `quota` allowed places with the smallest u."""
     rank = np.argsort(np.argsort(np.where(allowed, u, 2.0), 1, kind="stable"), 1, kind="stable")
     return allowed & (rank < quota[:, None])
-
-
-def _ranking(row: np.ndarray, replicate: int) -> np.ndarray:
-    key = hashlib.blake2b(row.tobytes() + bytes([replicate]), digest_size=16).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(len(row))
 
 
 def _batch(rows: Rows, ids: np.ndarray, where: np.ndarray, capacity: int) -> Batch:
@@ -102,7 +90,7 @@ def _batch(rows: Rows, ids: np.ndarray, where: np.ndarray, capacity: int) -> Bat
         ids=torch.from_numpy(np.ascontiguousarray(ids)),
         position=torch.from_numpy(np.ascontiguousarray(rows.position)),
         document=one_document(rows.document),
-        segments=None,
+        segments=segments_of(rows),
         scored=torch.from_numpy(scored),
         target=torch.from_numpy(rows.ids.reshape(-1)[scored]),
         weight=torch.from_numpy(weight),

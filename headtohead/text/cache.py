@@ -23,6 +23,7 @@ from headtohead.text.corpus import Corpus, open_corpus
 from headtohead.text.encode import COLUMNS, Counts, encode
 from headtohead.text.source import Text
 from headtohead.text.split import Split
+from headtohead.text.subwords import NamedVocabulary
 from headtohead.text.tokenizer import Tokenizer
 from headtohead.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -100,8 +101,9 @@ def manifest(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> dict[s
 def _entry(text: Text, tokenizer: Tokenizer, split: Split, read: Callable[[Path], T]) -> T:
     """`read` of the folder of a prepared text, which is filled first where there is none."""
     corpus = open_corpus(text, split)
-    code = [store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, Side, Column, encode)]
-    key = store.key("tokens", corpus.folder.name, describe(tokenizer), code)
+    made = (type(tokenizer), Tokenizer, Vocabulary, NamedVocabulary, Side, Column, encode)
+    code = [store.code(thing) for thing in made]
+    key = store.key("tokens", corpus.folder.name, describe(tokenizer), tokenizer.identity(), code)
     settings = {"text": describe(text), "tokenizer": describe(tokenizer), "split": describe(split)}
 
     def write(folder: Path) -> None:
