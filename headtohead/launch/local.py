@@ -35,7 +35,7 @@ def workers(out: Path, plan: dict[str, Any], jobs: int) -> Iterator[list[subproc
     """Worker processes that live no longer than this block, nor than this process: their standard input is our hand."""
     threads = read_json(out / "route.json")["threads"]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
-    command = [sys.executable, "-m", "headtohead.launch.worker", str(out), plan["code"]]
+    command = [sys.executable, "-m", "headtohead.launch.worker", str(out), plan["code"], str(len(plan["seeds"]))]
     processes = []
     try:
         for number in range(jobs):

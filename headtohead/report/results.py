@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headtohead.report import card, numbers
-from headtohead.report.document import Answer, Block, Facts, Figure, Section, Table
+from headtohead.report.document import Answer, Block, Code, Facts, Figure, Section, Table, Text
 from headtohead.report.figures import Axis, Difference, differences, overview
 from headtohead.report.folder import Folder, mean
 from headtohead.report.glossary import VERDICTS
@@ -98,7 +98,7 @@ def _pair(entry: card.Entry, seed: str, primary: dict[str, Any]) -> float:
 
 def _challenger(folder: Folder, name: str) -> Section:
     verdict, entry = folder.verdict, folder.verdict["arms"][name]
-    blocks: list[Block] = [Facts(card.facts(name, verdict))]
+    blocks: list[Block] = [Facts(card.facts(name, verdict)), Text("To quote:"), Code(entry["sentence"])]
     found = _difference(name, entry, verdict)
     many = len(verdict["arms"]) > MANY
     if found and not many:

@@ -13,7 +13,7 @@ from headtohead.verdict import words
 from headtohead.verdict.bill import COMPARED
 from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, card, compare, plain, whereabouts
-from headtohead.verdict.judge import VERSION, adjust
+from headtohead.verdict.judge import VERSION, adjust, quoted
 from headtohead.verdict.margins import margin_for, measure_from
 from headtohead.verdict.words import Verdict, decide
 
@@ -44,7 +44,7 @@ def judge_table(path: Path) -> dict[str, Any]:
     adjusted, stated = adjust(compared), bool(rows[0].get("margin"))
     beside = companions(compared, [])
     entries = {name: _entry(each, adjusted[name], stated) | beside[name] for name, each in compared.items()}
-    return plain(_head(Path(path), rule, baseline, arms[baseline]) | {"arms": entries})
+    return quoted(plain(_head(Path(path), rule, baseline, arms[baseline]) | {"arms": entries}))
 
 
 def _rows(path: Path) -> list[Row]:
