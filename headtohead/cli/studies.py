@@ -152,6 +152,9 @@ def verdict(
         Path,
         typer.Argument(metavar="DIR|results.csv", help="A study's folder, or a table with the columns arm,seed,value."),
     ],
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which metric of a table the verdict rests on; loss unless told.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Judge a finished study again, or a table of results made elsewhere."""
@@ -159,7 +162,11 @@ def verdict(
     from headtohead.verdict.judge import judge_and_write
     from headtohead.verdict.table import judge_table
 
-    found = judge_table(place) if place.suffix == ".csv" else judge_and_write(study_folder(place))
+    if metric and place.suffix != ".csv":
+        raise Mistake(
+            f"--metric {metric}: a study states its own primary measure; --metric is for a table, results.csv"
+        )
+    found = judge_table(place, metric) if place.suffix == ".csv" else judge_and_write(study_folder(place))
     print(json.dumps(found, indent=1) if as_json else verdict_table(found))
     if any(arm["verdict"].split(":")[0] in ("INVALID", "UNSTABLE") for arm in found["arms"].values()):
         raise typer.Exit(1)

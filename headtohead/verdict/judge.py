@@ -1,6 +1,6 @@
 """The verdict of a study, from its files alone: no model, no GPU, and the same bits whenever it is judged again.
 
-Only "ratios" and "price" hold numbers that depend on how fast the machine was.
+Only "ratios", "price" and the "sentence" that quotes them depend on how fast the machine was.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headtohead.verdict.claims import answers, questions
 from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, Seed, card, compare, plain, whereabouts
 from headtohead.verdict.crossing import crossing, late_differences
+from headtohead.verdict.descriptors import noise
 from headtohead.verdict.earlier import read_earlier
 from headtohead.verdict.fairness import different_data, objections, reservations, worst
 from headtohead.verdict.folder import (
@@ -38,7 +39,7 @@ from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
 from headtohead.verdict.sentence import sentence
-from headtohead.verdict.statistics import FEWEST, holm, noise
+from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
 
 VERSION = 1
@@ -210,10 +211,10 @@ def _evidence(judged: Judged, case: Case) -> dict[str, Any]:
 
 def _match(study: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """What was equal by design, and the tokens trained on as a multiple of the baseline's."""
-    training = study.get("training")
-    if not training:
+    training, base = study.get("training", {}), study["baseline"]
+    if not {name, base} <= training.keys():
         return None
-    return {"by": study.get("match", "tokens"), "tokens": training[name] / training[study["baseline"]]}
+    return {"by": study.get("match", "tokens"), "tokens": training[name] / training[base]}
 
 
 def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -281,16 +281,6 @@ def sd_upper(n: int, sd: float) -> float:
     return sd * math.sqrt((n - 1) / (2 * float(gammaincinv((n - 1) / 2, 0.2)))) if n > 1 else math.nan
 
 
-def noise(pair: Paired) -> dict[str, float] | None:
-    """Of pairs of runs that differ in their seeds alone: how far two such runs are apart, and one from the mean of all.
-
-    d = x' - x has the sd √2 σ. Paired differences have √2 σ √(1 - ρ), so this is an upper bound for them, never a prior.
-    """
-    if pair.n < 2:
-        return None
-    return {"sd": pair.sd, "run": pair.sd / math.sqrt(2), "upper": sd_upper(pair.n, pair.sd)}
-
-
 def seeds_needed(sd: float, n: int, margin: float, alpha: float = 0.05) -> tuple[int, int]:
     """How many seeds in all find a difference of `margin`, if the true sd is `sd`, and if it is its upper limit.
 
