@@ -104,6 +104,12 @@ def same(rows: Sequence[Row], name: str, path: Path) -> str | None:
     return found.pop()
 
 
+def known_as(metric: str) -> str:
+    """The measure that a metric is: "val/loss" and "eval_accuracy" end in the name of one."""
+    last = re.split(r"[/_.\s]+", metric)[-1].lower()
+    return last if last in ("loss", "accuracy", "perplexity") else metric
+
+
 def of_metric(rows: Sequence[Row], wanted: str | None, path: Path) -> list[Row]:
     """The rows of one metric: the one that was asked for, the loss, or the only one."""
     names = list(dict.fromkeys(row["metric"] for row in rows))

@@ -18,7 +18,7 @@ from headtohead.verdict.compare import Comparison, Outcome, Rule, card, compare,
 from headtohead.verdict.judge import VERSION, adjust, quoted
 from headtohead.verdict.margins import margin_for, measure_from
 from headtohead.verdict.new_text import of_documents
-from headtohead.verdict.rows import LINE, Row, number_of, of_metric, read_rows, same
+from headtohead.verdict.rows import LINE, Row, known_as, number_of, of_metric, read_rows, same
 from headtohead.verdict.words import Verdict, decide
 
 ALPHA = 0.05
@@ -101,7 +101,7 @@ def _take(arm: Arm, row: Row, path: Path) -> None:
 def _rule(rows: Sequence[Row], baseline: Outcome, challengers: int, path: Path) -> Rule:
     about = {name: same(rows, name, path) for name in ("metric", "unit", "better", "margin")}
     unit = about["unit"] or ("" if about["metric"] else "unit not stated")
-    measure = measure_from({"name": about["metric"] or "loss", "unit": unit, "better": about["better"]})
+    measure = measure_from({"name": known_as(about["metric"] or "loss"), "unit": unit, "better": about["better"]})
     stated = number_of(rows[0], "margin", path) if about["margin"] else None
     seeds = tuple(dict.fromkeys(row["seed"] for row in rows))
     return Rule(measure, margin_for(stated, measure, baseline.mean), ALPHA, seeds, challengers)
