@@ -18,6 +18,7 @@ from headtohead.verdict.words import decide
 
 LOSS = Measure("loss", "nats per token", "lower")
 ALPHA, NEVER = 0.05, 1e-9  # a margin that nothing is shown to lie inside of
+NARROW = 0.3  # sds: a margin at which WORSE is too rare to be said first
 DIFFERENT = {words.BETTER, words.WORSE}
 LOOKS = (3, 5, 8)
 Draw = np.random.Generator
@@ -80,21 +81,23 @@ def errors(studies: int) -> Iterator[tuple[str, float]]:
         )
     yield "planned looks at 3, 5, 8", rate(studies, lambda d: looked(d)[0] in DIFFERENT, 20)
     for seeds in (3, 5, 8):
-        at = equatable(seeds, 1.0)
-        for word, shift in ((words.EQUIVALENT, at), (words.NOT_WORSE, at), (words.NOT_BETTER, -at)):
-            wrong = {
-                words.EQUIVALENT,
-                word,
-                words.BETTER if shift > 0 else words.WORSE,
-            }  # each says that it lies inside
+        inside = equatable(seeds, 1.0)
+        for word, margin, shift in (
+            (words.EQUIVALENT, inside, inside),
+            (words.NOT_WORSE, NARROW, NARROW),
+            (words.NOT_BETTER, NARROW, -NARROW),
+        ):
+            # each of these says that the difference lies inside the margin, where it does not
+            wrong = {words.EQUIVALENT, word, words.BETTER if shift > 0 else words.WORSE}
             yield (
                 f"{word} at the margin, {seeds} seeds",
-                rate(
-                    studies,
-                    lambda d, s=seeds, m=at, x=shift, w=wrong: said(drawn(d, 1, s, x), m)[0][0] in w,
-                    30 + seeds,
-                ),
+                rate(studies, at_the_margin(seeds, shift, margin, wrong), 30 + seeds),
             )
+
+
+def at_the_margin(seeds: int, shift: float, margin: float, wrong: set[str]) -> Callable[[Draw], bool]:
+    """Whether a study whose true difference is the margin says that it is less."""
+    return lambda draw: said(drawn(draw, 1, seeds, shift), margin)[0][0] in wrong
 
 
 def coverage(studies: int) -> Iterator[tuple[str, float]]:

@@ -103,7 +103,13 @@ def tuned(own=(3.6, 3.4, 3.3, 3.5), seconds=10.0, **more):
         for arm, of in scores.items()
     }
     primary = {"name": "loss", "unit": "nats per token", "better": "lower"}
-    return {"study": "smaller", "primary": primary, "seeds": [1_000_000], "address": "optimizer.rate", "arms": arms} | more
+    return {
+        "study": "smaller",
+        "primary": primary,
+        "seeds": [1_000_000],
+        "address": "optimizer.rate",
+        "arms": arms,
+    } | more
 
 
 def judged(write, tuning):
@@ -118,7 +124,9 @@ def test_a_tuned_study_is_not_called_untuned(write):
     assert "untuned" not in entry["qualifiers"] and "untuned-challenger" not in entry["qualifiers"]
     results = {audit["id"]: audit["result"] for audit in entry["audits"]}
     assert results["A-BUDGET"] == results["A-EDGE"] == "pass"
-    assert found["price"]["tuning"]["seconds"] == 80 and found["price"]["tuning"]["dollars"] == pytest.approx(80 * 1.212 / 3600)
+    assert found["price"]["tuning"]["seconds"] == 80 and found["price"]["tuning"]["dollars"] == pytest.approx(
+        80 * 1.212 / 3600
+    )
     assert found["price"]["spent"]["seconds"] == 5 * 250  # and is no part of the runs' own
 
 
