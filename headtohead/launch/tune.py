@@ -89,7 +89,7 @@ def _trial(plan: dict[str, Any], runs: dict[tuple[str, int], Path], arm: str, ra
     return {
         "values": {RATE: rate},
         "score": math.fsum(score for score in scores if score is not None) / len(scores) if whole else None,
-        "seconds": math.fsum(state.get("seconds") or 0.0 for state in states),
+        "seconds": math.fsum(state.get("steady_seconds") or state.get("seconds") or 0.0 for state in states),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 EQUAL = {"parameters": "at equal parameters", "flops": "at equal FLOPs", "wallclock": "at equal time"}
 TOKENS = {True: "at equal tokens", False: "on different batches", None: "whether at equal tokens is not known"}
+NEAR = 1.1  # times that differ by more than this were equal when the steps were set, and not when they were run
 
 
 def equal_at(entry: Mapping[str, Any]) -> str:
@@ -14,7 +15,9 @@ def equal_at(entry: Mapping[str, Any]) -> str:
     match = entry.get("match") or {}
     by, tokens = match.get("by"), match.get("tokens")
     if by in EQUAL:
-        return EQUAL[by] + (f", tokens ×{tokens:.3g}" if tokens else "")
+        time = entry["ratios"]["seconds"]
+        missed = by == "wallclock" and time is not None and not 1 / NEAR < time < NEAR
+        return ("planned " if missed else "") + EQUAL[by] + (f", tokens ×{tokens:.3g}" if tokens else "")
     if tokens is not None and tokens != 1:
         return f"tokens ×{tokens:.3g}"
     if tokens == 1 and entry["same_data"] is None:

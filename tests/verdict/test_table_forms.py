@@ -55,7 +55,7 @@ def test_of_several_metrics_without_a_loss_one_must_be_named(table):
     rows = [row | {"metric": name} for row in runs() for name in ("accuracy", "perplexity")]
     with pytest.raises(Mistake, match="--metric accuracy"):
         judge_table(table(rows))
-    with pytest.raises(Mistake, match="--metric los: .* has accuracy, perplexity"):
+    with pytest.raises(Mistake, match=r"--metric los: .* has accuracy, perplexity"):
         judge_table(table(rows), "los")
 
 
