@@ -31,7 +31,7 @@ def sections(folder: Folder) -> list[Section]:
     if "reason" in found:
         return [Section("The grid", [*blocks, Text(f"No analysis of variance: {found['reason']}.", "warning")])]
     told = [_factor(address, each, unit) for address, each in found["factors"].items()]
-    heads = ["address", "F", "p", "levels, best first", "apart if they differ by", "told apart"]
+    heads = ["address", "F", "p", "levels and their means", "apart if they differ by", "told apart"]
     about = (
         f"Two-way analysis of variance without replication; what is left over has a standard deviation of "
         f"{numbers.significant(found['sd'], 3)}{unit} with {found['df']} degrees of freedom. Levels are told apart by "

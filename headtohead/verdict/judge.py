@@ -134,7 +134,8 @@ def _read(out: Path) -> Judged:
     study = read_study(out)
     look = reached(out, study)
     seen = study | {"seeds": study["seeds"][: look.seeds]} if look else study
-    return Judged(out, seen, read_runs(out, seen), look, abandoned(out, study))
+    gone = [] if study.get("fresh") else abandoned(out, study)  # a control tests none of the study's challengers
+    return Judged(out, seen, read_runs(out, seen), look, gone)
 
 
 def _cases(judged: Judged, rule: Rule) -> list[Case]:

@@ -91,3 +91,12 @@ def test_the_sentence_has_all_that_a_quotation_needs(write):
     parts += ["[95 % -0.01448 to -0.006319]", "-0.30 %", "better in 5 of 5 seeds", "at equal tokens", "×1.50 time"]
     assert all(part in entry["sentence"] for part in parts), entry["sentence"]
     assert all(label in entry["sentence"] for label in entry["qualifiers"])
+
+
+def test_a_control_is_none_of_the_studys_challengers(write):
+    """The study's own challengers stand in the ledger beside it, and are not what is tested here."""
+    out = write({"baseline": BASE, "itself": BASE, "other-seeds": AGAIN}, **CONTROLS)
+    line = '{"study": "smaller", "challenger": "small", "change": "ff", "lock": "cd"}\n'
+    (out / "ledger.jsonl").write_text(line)
+    found = judge(out)
+    assert found["abandoned"] == [] and found["arms"]["other-seeds"]["p_adjusted"] == found["arms"]["other-seeds"]["p"]
