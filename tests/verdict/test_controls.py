@@ -52,7 +52,7 @@ def test_other_batches_are_other_batches_at_any_length(write, run):
 
 @pytest.mark.parametrize(
     ("match", "said"),
-    [("parameters", "at equal parameters"), ("flops", "at equal FLOPs"), ("wallclock", "at equal time")],
+    [("parameters", "at equal parameters"), ("flops", "at equal FLOPs"), ("wallclock", "planned at equal time")],
 )
 def test_what_was_matched_is_said(write, match, said):
     out = write({"baseline": BASE, "small": CHAL}, match=match, training={"baseline": 300, "small": 200})
