@@ -88,7 +88,22 @@ Jobs = Annotated[
     typer.Option(parser=whole("--jobs", least=1), metavar="N", help="How many runs at a time; one a core unless told."),
 ]
 AgainstItself = Annotated[
-    bool, typer.Option("--against-itself", help="Compare the baseline with itself: must come out IDENTICAL.")
+    bool,
+    typer.Option(
+        "--against-itself",
+        help="Compare the baseline with itself: IDENTICAL with the same seeds, the noise between runs with others.",
+    ),
+]
+Tuned = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Give every arm the values that `h2h tune` found for it and left in this folder."),
+]
+Rates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="R,R,…",
+        help="The learning rates to try in every arm; ¼, ½, 1, 2 and 4 times the baseline's unless told.",
+    ),
 ]
 Confirm = Annotated[
     int | None,

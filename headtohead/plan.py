@@ -22,6 +22,8 @@ from headtohead.spec import Mistake, Part, at, describe, diff, load
 from headtohead.study import Recipe, Study, check_arms, validate
 from headtohead.text.listing import text_at
 
+CONTROLS = ("itself", "other-seeds")  # the baseline again: with its own seeds, and with as many others
+
 
 class Loaded(NamedTuple):
     """A study with where it came from."""
@@ -90,9 +92,17 @@ def with_options(loaded: Loaded, options: Options) -> Study:
         with _told_where(loaded, study):
             check_arms(study)
     if options.seeds is not None:
+        if study.looks and options.seeds != study.seeds and options.confirm is None and not options.against_itself:
+            raise Mistake(
+                f"--seeds {options.seeds}: the study plans its looks at {', '.join(map(str, study.looks))} seeds; change "
+                "looks and seeds in the study file, or ask for fresh seeds with --confirm N"
+            )
         study = dataclasses.replace(study, seeds=options.seeds)
+    if options.confirm is not None:  # fresh seeds are judged once, all together
+        study = dataclasses.replace(study, looks=())
     if options.against_itself:
-        study = dataclasses.replace(study, challengers={"itself": study.baseline}, claims=())
+        controls = {name: study.baseline for name in CONTROLS}
+        study = dataclasses.replace(study, challengers=controls, claims=(), looks=(), grid=(), match="tokens", by="")
     if options.steps is not None:
         if options.steps < 1:
             raise Mistake(f"--steps {options.steps}: at least 1")
@@ -137,13 +147,33 @@ def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, R
         raise Mistake(
             f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds"
         )
-    arms = with_options(load_study(copy), options_from(plan["request"])).arms()
+    written = with_options(load_study(copy), options_from(plan["request"])).arms()
     other = changed(plan.get("imports", {}))
     if other:
         raise Mistake(f"{copy} imports {other[0]}, which is not the one that was locked; put it back or start anew")
+    arms = {name: settle(written[origin], values) for name, (origin, values) in made_of(plan).items()}
     if {name: describe(recipe) for name, recipe in arms.items()} != plan["arms"]:
         raise Mistake(f"{copy} builds other arms than the lock says; does it read something outside itself?")
     return arms
+
+
+def made_of(plan: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Arm -> the arm of the study's file that it is made of, and what matching or tuning put in place of its values."""
+    return {name: plan.get("made", {}).get(name, (name, {})) for name in plan["arms"]}
+
+
+def settle(recipe: Recipe, values: dict[str, Any]) -> Recipe:
+    """The recipe with other values at some addresses; another number of steps stretches the schedule with it."""
+    steps = values.get("steps", recipe.steps)
+    changed = at(recipe, {address: value for address, value in values.items() if address != "steps"})
+    return changed.rescaled(steps) if steps != recipe.steps else changed
+
+
+def settled(study: Study, values: dict[str, dict[str, Any]]) -> Study:
+    """The study with such values in some of its arms."""
+    arms = {name: settle(recipe, values.get(name, {})) for name, recipe in study.arms().items()}
+    baseline = arms.pop("baseline")
+    return dataclasses.replace(study, baseline=baseline, challengers=arms)
 
 
 def _every_arm(study: Study, change: Callable[[Recipe], Recipe]) -> Study:

@@ -15,7 +15,12 @@ from headtohead.spec import Mistake
 BUILTIN = Path(__file__).parent / "studies"
 MOST_SEEDS = 10_000  # more is a slip of the finger, and would take a folder each
 AS_TYPED = ("reference", "out")  # of a request: how it was typed, not what was asked
-LOCKED = ("study", "primary", "margin", "alpha", "seeds", "claims", "arms", "texts", "code", "imports", "version")
+LOCKED = (
+    *("study", "primary", "margin", "alpha", "seeds", "looks", "match", "grid", "claims", "arms", "fresh", "tuning"),
+    *("texts", "code", "imports", "version"),
+)
+TUNE = "tuning"  # the purpose of a plan whose runs leave the tuning slice out and are scored on it
+FIRST_TUNING_SEED = 1_000_000  # no verdict has a seed from here on
 # what a finished run leaves
 LEFT = ("recipe.json", "measures.json", "audits.json", "steps.jsonl", "documents.npz", "model.safetensors")
 
@@ -29,6 +34,7 @@ class Options(NamedTuple):
     settings: tuple[tuple[str, str], ...] = ()
     against_itself: bool = False
     confirm: int | None = None
+    tuned: str | None = None
 
 
 def find_study(reference: str) -> Path:
@@ -88,7 +94,7 @@ def request(path: Path, options: Options, reference: str = "", out: Path | None 
 def options_from(asked: dict[str, Any]) -> Options:
     """The options that a request was made with."""
     settings = tuple((address, value) for address, value in asked["settings"])
-    return Options(**{name: asked[name] for name in Options._fields} | {"settings": settings})
+    return Options(**{name: asked[name] for name in Options._fields if name in asked} | {"settings": settings})
 
 
 def same_request(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -100,7 +106,8 @@ def same_request(one: dict[str, Any], other: dict[str, Any]) -> bool:
 def folder_for(study: str, options: Options) -> Path:
     """Where a study's runs lie, unless told."""
     words = [study, "" if options.size == "demo" else options.size]
-    words += ["against-itself" if options.against_itself else "", "confirm" if options.confirm else ""]
+    words += ["against-itself" if options.against_itself else "", "tuned" if options.tuned else ""]
+    words += ["confirm" if options.confirm else ""]
     return Path("h2h-runs") / "-".join(filter(None, words))
 
 
@@ -197,6 +204,11 @@ def whole(folder: Path) -> bool:
     """Whether a run has ended and what it left is still there, so that nothing is left to do."""
     failed = state_of(folder)["state"] == "failed"
     return ended(folder) and (failed or all((folder / name).is_file() for name in LEFT))
+
+
+def first(plan: dict[str, Any], seeds: int) -> dict[str, Any]:
+    """The plan with its first so many seeds, as a look at it has them."""
+    return {**plan, "seeds": plan["seeds"][:seeds]}
 
 
 def complete(out: Path, plan: dict[str, Any]) -> bool:

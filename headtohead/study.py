@@ -6,18 +6,19 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 import torch
 
-from headtohead.measure import MEASURES
+from headtohead.measure import COSTS, MEASURES
 from headtohead.model import Model, Transformer
 from headtohead.objectives import Objective, Prediction
 from headtohead.objectives.causal import CausalLM
 from headtohead.optimizer import AdamW, Optimizer
 from headtohead.request import MOST_SEEDS
 from headtohead.schedule import CosineDecay, Schedule
-from headtohead.spec import Mistake, Part, Size, check, walk
+from headtohead.spec import Mistake, Part, Size, check, get, walk
 from headtohead.text.documentation import PythonDocs
 from headtohead.text.examples import Examples, Stream
 from headtohead.text.source import Text
@@ -117,6 +118,11 @@ class Study(Part):
     The verdict rests on the `primary` measure, lower or higher being `better`. `margin` is the smallest difference of it that
     matters; None is the usual one: for losses 0.5 % of the baseline's mean, about a tenth of the compute. `alpha` is the level of
     test, `claims` are sentences to be answered, such as NoWorse("loss"), and `paper` is the same study at its published size.
+
+    `looks` are numbers of seeds at which the study is judged and may end early, the last being `seeds`: (3, 5, 8), each look at
+    its share of alpha. `match` is what every challenger is made to have as much of as the baseline: by its steps, or by the
+    value at the address `by`, such as "model.feedforward.ratio" (parameters need one). `grid` names two addresses whose every
+    combination is an arm.
     """
 
     baseline: Recipe
@@ -128,6 +134,10 @@ class Study(Part):
     alpha: float = 0.05
     claims: tuple[Claim, ...] = ()
     price: Price = Price()
+    looks: tuple[int, ...] = ()
+    match: Literal["tokens", "parameters", "flops", "wallclock"] = "tokens"
+    by: str = ""
+    grid: tuple[str, ...] = ()
     paper: Any = None
 
     def arms(self) -> dict[str, Recipe]:
@@ -173,6 +183,9 @@ def validate(study: Study) -> None:
         except Mistake as mistake:
             raise Mistake(f"arm {name}: {mistake}") from None
     _check_measures(study)
+    _check_looks(study)
+    _check_match(study)
+    levels_of(study)
     for claim in study.claims:
         if claim.challenger and claim.challenger not in study.challengers:
             near = difflib.get_close_matches(claim.challenger, study.challengers, n=1, cutoff=0.0)[0]
@@ -183,10 +196,65 @@ def validate(study: Study) -> None:
 
 def _check_measures(study: Study) -> None:
     """Refuse a measure that no run will have, before any is trained."""
-    for what, name in (("primary", study.primary), *(("a claim", claim.measure) for claim in study.claims)):
-        if name not in MEASURES or MEASURES[name].unit == "hash":
-            near = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
+    known = {name for name, measure in MEASURES.items() if measure.unit != "hash"}
+    for what, name, choice in (
+        ("primary", study.primary, known),
+        *(("a claim", claim.measure, known | set(COSTS)) for claim in study.claims),
+    ):
+        if name not in choice:
+            near = difflib.get_close_matches(name, sorted(choice), n=1, cutoff=0.0)[0]
             raise Mistake(f"{what} names the measure {name!r}, which no run has; did you mean {near!r}?")
+    for claim in study.claims:
+        unit = (MEASURES.get(claim.measure) or COSTS[claim.measure]).unit
+        usual = claim.measure == study.primary or unit.startswith(("nats", "bits"))
+        if isinstance(claim, NoWorse | Equivalent) and claim.margin is None and not usual:
+            kind = f"{type(claim).__name__}({claim.measure!r}, margin=…)"
+            raise Mistake(f"no difference of {claim.measure} is known to matter; state one in {unit}: {kind}")
+
+
+def _check_looks(study: Study) -> None:
+    looks = study.looks
+    if looks and (looks[0] < 3 or any(later <= earlier for earlier, later in pairwise(looks))):
+        raise Mistake(f"looks = {looks} must rise from at least 3 seeds on, as in (3, 5, 8)")
+    if looks and looks[-1] != study.seeds:
+        raise Mistake(
+            f"the last of looks = {looks} must be seeds = {study.seeds}: the looks were planned for {looks[-1]}"
+        )
+
+
+def _check_match(study: Study) -> None:
+    if study.match == "parameters" and not study.by:
+        raise Mistake('match = "parameters" needs the address that may change, e.g. by="model.feedforward.ratio"')
+    if study.by and study.match not in ("parameters", "flops"):
+        raise Mistake(
+            f'by = {study.by!r} changes nothing with match = {study.match!r}; use match="parameters" or "flops"'
+        )
+    if study.by:
+        for recipe in study.arms().values():
+            if type(get(recipe, study.by)) not in (int, float):
+                raise Mistake(f"by = {study.by!r} must be the address of a number, e.g. model.width")
+
+
+def levels_of(study: Study) -> dict[str, tuple[Any, Any]]:
+    """Arm -> its place in the grid that the study names; nothing where it names none."""
+    if not study.grid:
+        return {}
+    if len(study.grid) != 2:
+        raise Mistake(f'grid = {study.grid} must name two addresses, as in ("model.layers", "model.heads")')
+    one, other = study.grid
+    places = {name: (get(recipe, one), get(recipe, other)) for name, recipe in study.arms().items()}
+    cells = [(row, column) for row in _each(places, 0) for column in _each(places, 1)]
+    wrong = [cell for cell in cells if list(places.values()).count(cell) != 1]
+    if wrong or len(_each(places, 0)) < 2 or len(_each(places, 1)) < 2:
+        said = f"; {one} = {wrong[0][0]!r} with {other} = {wrong[0][1]!r} is not exactly one" if wrong else ""
+        raise Mistake(f"grid = {study.grid}: every combination of two or more levels must be one arm{said}")
+    return places
+
+
+def _each(places: dict[str, tuple[Any, Any]], side: int) -> list[Any]:
+    """The levels of one side, in their order where they have one."""
+    found = list(dict.fromkeys(place[side] for place in places.values()))
+    return sorted(found) if all(isinstance(level, int | float) for level in found) else found
 
 
 def refuse(recipe: Recipe) -> None:

@@ -159,7 +159,8 @@ def test_without_options_a_study_is_as_written(loaded):
 def test_seeds_and_itself(loaded):
     assert with_options(loaded, Options(seeds=7)) == dataclasses.replace(loaded.study, seeds=7)
     itself = with_options(loaded, Options(against_itself=True))
-    assert itself.arms() == {"baseline": loaded.study.baseline, "itself": loaded.study.baseline} and itself.claims == ()
+    assert list(itself.arms()) == ["baseline", "itself", "other-seeds"] and itself.claims == itself.looks == ()
+    assert set(itself.arms().values()) == {loaded.study.baseline}
 
 
 @pytest.mark.parametrize("steps", [1, 30, 900])

@@ -60,7 +60,11 @@ def results(out: Path) -> dict[str, str]:
 
 def _lasting(value):
     if isinstance(value, dict):
-        return {name: _lasting(inner) for name, inner in value.items() if name not in ("ratios", "price", "command")}
+        return {
+            name: _lasting(inner)
+            for name, inner in value.items()
+            if name not in ("ratios", "price", "command", "sentence")
+        }
     return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from headtohead.cli import runs, studies, texts
+from headtohead.cli import runs, studies, texts, tuning
 from headtohead.spec import Mistake
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ COMMANDS = (
     studies.report,
     studies.list_,
     studies.show,
+    tuning.tune,
     runs.audit,
     runs.score,
     runs.sample,

@@ -31,8 +31,19 @@ def _plain(before: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_seeds(before['seeds'])}, not {_seeds(plan['seeds'])}"
     if before.get("primary") != plan["primary"]:
         yield f"the primary measure {_measure(before['primary'])}, not {_measure(plan['primary'])}"
+    if list(before.get("looks") or ()) != list(plan.get("looks") or ()):
+        yield f"{_looks(before.get('looks'))}, not {_looks(plan.get('looks'))}"
+    for name, words in (("match", "match"), ("grid", "the grid")):
+        if before.get(name) != plan.get(name):
+            yield f"{words} {_say(before.get(name))}, not {_say(plan.get(name))}"
+    if before.get("tuning") != plan.get("tuning"):
+        yield "another tuning"
     if before.get("claims") != plan["claims"]:
         yield f"{_claims(before['claims'])}, not {_claims(plan['claims'])}"
+
+
+def _looks(looks: list[int] | None) -> str:
+    return f"looks at {', '.join(map(str, looks))} seeds" if looks else "no planned looks"
 
 
 def _measure(primary: Mapping[str, str]) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sysconfig
 import traceback
 from dataclasses import replace
 from importlib.metadata import version
@@ -15,19 +12,19 @@ import torch
 
 from headtohead.files import write_atomically, write_json
 from headtohead.launch.difference import differences
+from headtohead.launch.made import Made, in_time, make, paced
+from headtohead.launch.routing import choose_route, jobs_here
 from headtohead.measure import MEASURES, cost
 from headtohead.objectives import Prediction
-from headtohead.plan import Loaded, with_options
+from headtohead.plan import CONTROLS, Loaded
 from headtohead.request import LOCKED, Options, file_hash, lock_content, lock_of, plan_of, request
 from headtohead.run import batches
 from headtohead.spec import Mistake, describe, diff, fields, short
-from headtohead.study import Claim, Recipe, Study, network_of
+from headtohead.study import Claim, Recipe, Study, levels_of, network_of
 from headtohead.text.cache import Tokens, prepare
 from headtohead.train import Route, accumulate
 
-COMPILE_SECONDS = 25.0  # a first compilation of one arm on one thread, with an empty cache
-EAGER_RATE = 5.0e10  # operations a second of an eager float32 step on one slow core
-ELEMENTWISE_RATE = 1.0e9  # and of what is no matrix product
+FRESH = CONTROLS[1]  # the arm whose seeds come after all others
 
 
 def refuse_other(before: dict[str, Any] | None, plan: dict[str, Any], out: Path) -> None:
@@ -42,13 +39,24 @@ def refuse_other(before: dict[str, Any] | None, plan: dict[str, Any], out: Path)
 
 def agree(loaded: Loaded, options: Options, out: Path) -> dict[str, Any]:
     """The plan that was asked for, after everything in it was tried; writes nothing, and refuses where something is wrong."""
-    study = with_options(loaded, options)
+    made = make(loaded, options)
     before = plan_of(out)
+    if made.study.match == "wallclock":
+        made = in_time(made, _pace_of(loaded, made, options, before))
     if before is None:
-        rehearse(study)
-    plan = make_plan(loaded, study, options)
+        rehearse(made.study)
+    plan = make_plan(loaded, made, options)
     refuse_other(before, plan, out)
     return plan
+
+
+def _pace_of(loaded: Loaded, made: Made, options: Options, before: dict[str, Any] | None) -> dict[str, float]:
+    """How fast every arm's steps are: as the folder has it, or else measured."""
+    if before and before.get("pace") and list(before["pace"]) == list(made.study.arms()):
+        return dict(before["pace"])
+    rehearse(made.study)
+    route, _ = choose_route(make_plan(loaded, made, options), jobs_here())
+    return paced(made.study, route)
 
 
 def lay_out(plan: dict[str, Any], study_file: Path, out: Path, jobs: int) -> None:
@@ -65,8 +73,9 @@ def lay_out(plan: dict[str, Any], study_file: Path, out: Path, jobs: int) -> Non
         write_json(out / "study.json", plan)
 
 
-def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
+def make_plan(loaded: Loaded, made: Made, options: Options) -> dict[str, Any]:
     """study.json: everything that judging and reporting need, without torch and without the study's code."""
+    study = made.study
     arms = study.arms()
     tokens = {name: prepare(recipe.text, recipe.tokenizer, recipe.split) for name, recipe in arms.items()}
     plan = {
@@ -78,6 +87,10 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
         "margin": study.margin,
         "alpha": study.alpha,
         "seeds": seeds_of(study, options),
+        "looks": list(study.looks),
+        "match": study.match,
+        "grid": _grid(study),
+        "fresh": {FRESH: study.seeds + (options.confirm or 0)} if options.against_itself else {},
         "claims": [_claim(claim) for claim in study.claims],
         "arms": {name: describe(recipe) for name, recipe in arms.items()},
         "changed": {
@@ -86,6 +99,9 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
             }
             for name, recipe in study.challengers.items()
         },
+        "made": {name: [name, values] for name, values in made.values.items() if values},
+        "pace": made.pace,
+        "tuning": made.tuning,
         "texts": {name: _text(tokens[name], recipe) for name, recipe in arms.items()},
         "shared": {
             name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()
@@ -109,6 +125,13 @@ def seeds_of(study: Study, options: Options) -> list[int]:
     if options.confirm < 1:
         raise Mistake(f"--confirm {options.confirm}: at least 1 fresh seed, and 3 for a verdict")
     return list(range(study.seeds, study.seeds + options.confirm))
+
+
+def _grid(study: Study) -> dict[str, Any] | None:
+    """The two addresses of a grid, and where every arm stands in it."""
+    places = levels_of(study)
+    cells = {name: [short(level) for level in place] for name, place in places.items()}
+    return {"addresses": list(study.grid), "cells": cells} if places else None
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
@@ -137,12 +160,6 @@ def _operations(recipe: Recipe, tokens: Tokens, kind: str) -> float:
     size = tokens.vocabulary.size
     figures = cost.operations(recipe, network_of(recipe, size), size)
     return figures[kind] * recipe.steps * recipe.batch * recipe.length
-
-
-def expected_seconds(plan: dict[str, Any], arm: str, threads: int) -> float:
-    """Training time of one of an arm's runs, eager and in float32, on slow cores."""
-    elementwise = plan["elementwise"][arm]
-    return ((plan["operations"][arm] - elementwise) / EAGER_RATE + elementwise / ELEMENTWISE_RATE) / threads
 
 
 def shared_start(baseline: Recipe, recipe: Recipe, vocabulary: int) -> dict[str, int]:
@@ -211,34 +228,3 @@ def _deepest(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}"
-
-
-def jobs_here() -> int:
-    """Runs at a time: one a core, for a second core helps a small run less than a second run does; one on a GPU."""
-    return 1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-
-
-def compiler() -> str | None:
-    """Why nothing can be compiled here, or None."""
-    if not any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++")):
-        return "no C++ compiler on PATH"
-    if not (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file():
-        return "no Python.h"
-    return None
-
-
-def choose_route(plan: dict[str, Any], jobs: int) -> tuple[Route, str]:
-    """Compile where it pays back within the study, bfloat16 where compiled code has instructions for it; and why."""
-    cores = os.cpu_count() or 1
-    missing = compiler()
-    if torch.cuda.is_available():
-        dtype = "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-        return Route("cuda", cores, dtype, missing is None), missing or ""
-    threads = max(1, cores // jobs)
-    if missing is not None:
-        return Route("cpu", threads), missing
-    eager = sum(expected_seconds(plan, arm, threads) for arm in plan["arms"]) * len(plan["seeds"])
-    if eager / 2 < COMPILE_SECONDS * len(plan["arms"]):
-        return Route("cpu", threads), "too short for compiling to pay back"
-    fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return Route("cpu", threads, "bfloat16" if fast else "float32", True), ""

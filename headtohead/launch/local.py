@@ -41,7 +41,7 @@ def workers(out: Path, plan: dict[str, Any], jobs: int) -> Iterator[list[subproc
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONPATH": places,
     }
-    command = [sys.executable, "-m", "headtohead.launch.worker", str(out), plan["code"]]
+    command = [sys.executable, "-m", "headtohead.launch.worker", str(out), plan["code"], str(len(plan["seeds"]))]
     processes = []
     try:
         for number in range(jobs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headtohead.launch.folder import choose_route, expected_seconds, jobs_here
+from headtohead.launch.routing import choose_route, expected_seconds, jobs_here
 from headtohead.study import Study, network_of
 
 
@@ -17,6 +17,7 @@ def preview(plan: dict[str, Any], study: Study) -> dict[str, Any]:
     arms = {
         name: {
             "changed": plan["changed"].get(name, {}),
+            "made": dict(plan["made"].get(name, (name, {}))[1]),
             **plan["shared"][name],
             "operations": plan["operations"][name],
             "tokens": plan["training"][name],
@@ -33,6 +34,8 @@ def preview(plan: dict[str, Any], study: Study) -> dict[str, Any]:
         "seeds": plan["seeds"],
         "arms": arms,
         "text": texts[0],
+        "match": plan["match"],
+        "looks": plan["looks"],
         "route": route._asdict() | {"why": why},
         "seconds": seconds / jobs,
         "dollars": seconds / 3600 * plan["price"]["dollars_per_hour"],

@@ -1,4 +1,4 @@
-"""A process that takes the runs of a study one after another: python -m headtohead.launch.worker OUT HASH."""
+"""A process that takes a study's runs one after another: python -m headtohead.launch.worker OUT HASH SEEDS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from headtohead.files import read_json, write_atomically
 from headtohead.plan import arms_of
-from headtohead.request import folders, plan_of, whole
+from headtohead.request import TUNE, first, folders, plan_of, whole
 from headtohead.run import Run, claimed
 from headtohead.spec import Mistake
 from headtohead.train import Route
@@ -29,11 +29,12 @@ def die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def work(out: Path, trusted: str | None) -> int:
-    """Do what is left of a study; how many runs broke down."""
-    plan = plan_of(out)
-    if plan is None:
+def work(out: Path, trusted: str | None, seeds: int) -> int:
+    """Do what is left of a study's first so many seeds; how many runs broke down."""
+    whole_plan = plan_of(out)
+    if whole_plan is None:
         raise Mistake(f"{out} holds no study")
+    plan = first(whole_plan, seeds)
     chosen = read_json(out / "route.json")
     route = Route(**{name: chosen[name] for name in Route._fields})
     torch.set_num_threads(route.threads)
@@ -48,9 +49,11 @@ def work(out: Path, trusted: str | None) -> int:
                 continue
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                run = Run(folder, arms[arm], seed, route, plan["lock"])
+                run = Run(folder, arms[arm], seed + plan.get("fresh", {}).get(arm, 0), route, plan["lock"])
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
+                if plan.get("purpose") == TUNE:
+                    run.tokens = run.tokens.for_tuning()
                 run.execute()
             except Exception:
                 broken += 1
@@ -60,4 +63,4 @@ def work(out: Path, trusted: str | None) -> int:
 
 if __name__ == "__main__":
     die_with_parent()
-    sys.exit(1 if work(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None) else 0)
+    sys.exit(1 if work(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])) else 0)

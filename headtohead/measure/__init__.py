@@ -35,3 +35,14 @@ MEASURES = {
     "flops.elementwise": Known("operations", "lower", "what the formula counts beside matrix products"),
     "tokens": Known("tokens", "", "seen in training, repeats included"),
 }
+
+# What a whole run took: every run's status has it, and a claim may name it.
+COSTS = {
+    "seconds": Known(
+        "seconds", "lower", "of training: the median step times the steps, so that compilation is left out"
+    ),
+    "memory": Known("bytes", "lower", "at the peak"),
+    "dollars": Known("dollars", "lower", "those seconds at the study's price"),
+    "parameters": Known("numbers", "lower", "trained numbers; a shared tensor counts once"),
+    "flops": Known("operations", "lower", "of the whole training, by formula"),
+}

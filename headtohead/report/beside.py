@@ -108,3 +108,37 @@ def family(verdict: Mapping[str, Any]) -> str:
         return ""
     told = f"{count} challengers"
     return f"{told}, {', '.join(gone)} abandoned among them" if gone else told
+
+
+def tuning(entry: Entry, primary: Mapping[str, Any]) -> list[str]:
+    """What each arm was given by tuning, and whether another number of trials would have favoured the other arm."""
+    found = entry.get("tuning")
+    if not found:
+        return []
+    told = [
+        f"{arm}: {', '.join(f'{place} = {value:g}' for place, value in found['best'][arm].items())}, best of "
+        f"{numbers.plural(found['trials'][arm], 'trial')}"
+        for arm in found["best"]
+    ]
+    base, own = (found["curve"][arm][-1] for arm in found["best"])
+    scale = numbers.scale_for(own - base, None)
+    told.append(
+        f"expected best of {len(found['curve']['baseline'])} trials: {primary['name']} {numbers.signed(own - base, scale)} "
+        "against the baseline's, on the tuning slice; no verdict rests on it"
+    )
+    if found["depends_on_budget"]:
+        told.append("the expected-best curves cross: which arm is ahead depends on the tuning budget")
+    return told
+
+
+def noise(entry: Entry, unit: str) -> list[str]:
+    """How far two runs of one recipe are apart, where the challenger is the baseline with other seeds."""
+    found = entry.get("noise")
+    if not found:
+        return []
+    apart, run, upper = (numbers.significant(found[name], 2) for name in ("sd", "run", "upper"))
+    return [
+        f"two runs that differ in their seed alone are apart with a standard deviation of {apart}{unit} (80 % upper limit "
+        f"{upper}), one run from the mean of all with {run}",
+        "paired runs share data, start and noise, so their differences spread less: this is an upper bound for them",
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 from headtohead.report import beside, numbers
 from headtohead.report.glossary import CLAIMS, LABELS, SIZES, VERDICTS, explain
 from headtohead.report.numbers import Scale
+from headtohead.verdict.budget import equal_at
 
 Entry = Mapping[str, Any]  # a challenger's part of the verdict
 Fact = tuple[str, list[str]]
@@ -17,7 +18,6 @@ UNTUNED = "untuned"
 REFUSED = ("INVALID", "UNSTABLE")
 SILENT = (*REFUSED, "UNREPLICATED")  # verdicts beside which no probability may stand
 TUNING = "none on record: every arm has the settings that the study gives it, which may not be its best"
-MATCHES = {True: "at equal tokens", False: "on different batches", None: "whether at equal tokens is not known"}
 
 
 def facts(name: str, verdict: Mapping[str, Any]) -> list[Fact]:
@@ -33,7 +33,8 @@ def facts(name: str, verdict: Mapping[str, Any]) -> list[Fact]:
         "reach": _reach(entry, verdict["primary"]),
         "audits": _audits(entry["audits"]) + _audits(verdict["baseline"]["audits"], " of the baseline"),
         "costs": [match(entry)],
-        "tuning": [TUNING] if UNTUNED in entry["qualifiers"] else [],
+        "tuning": [TUNING] if UNTUNED in entry["qualifiers"] else beside.tuning(entry, verdict["primary"]),
+        "noise": beside.noise(entry, unit(verdict["primary"])),
         "stability": stability(entry) + beside.failures(entry),
         "claims": [claim(each, verdict["primary"]) for each in entry["claims"]],
         "lock": _lock(verdict, entry),
@@ -192,7 +193,7 @@ def seeds_of(audit: Mapping[str, Any]) -> str:
 def match(entry: Entry) -> str:
     """What was equal by design, and what the challenger cost as a multiple of the baseline."""
     costs = [f"{name} {numbers.ratio(entry['ratios'][key])}" for key, name in COSTS.items()]
-    return ", ".join([MATCHES[entry["same_data"]], *(cost for cost in costs if numbers.NOTHING not in cost)])
+    return ", ".join([equal_at(entry), *(cost for cost in costs if numbers.NOTHING not in cost)])
 
 
 def stability(entry: Entry) -> list[str]:

@@ -215,6 +215,15 @@ def curves(arms: Mapping[str, Sequence[Losses]], baseline: str, title: str) -> S
     return _whole({"data": {"values": values}, "facet": facet, "columns": 3, "spec": inner, "spacing": 14})
 
 
+def best_of(curves_of: Mapping[str, Sequence[float]], baseline: str, title: str) -> Spec:
+    """The expected best of 1, 2, … trials of each arm; of more arms than colours, the first."""
+    shown = dict(list(curves_of.items())[:APART])
+    rows = [{"arm": arm, "step": n, "loss": value} for arm, found in shown.items() for n, value in enumerate(found, 1)]
+    layer = _lines(rows, title, False, _kinds(shown, baseline))
+    layer["encoding"]["x"]["axis"] |= {"title": "trials", "tickMinStep": 1, "format": "d"}
+    return _whole({"width": WIDTH, "height": 200, "layer": [layer]})
+
+
 def _kinds(arms: Mapping[str, Any], baseline: str) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Each arm's colour and dashes; where every arm has a plot of its own, all challengers look alike."""
     others = [name for name in arms if name != baseline]

@@ -74,10 +74,13 @@ def mean(values: list[float]) -> float | None:
 def read_folder(out: Path) -> Folder:
     """A study's folder. Refuses one that is not finished, not judged, or judged when it was another study."""
     study = read_study(out)
-    runs = read_runs(out, study)
     if not (out / "verdict.json").exists():
+        read_runs(out, study)  # what is not finished is told first
         raise Mistake(f"{out} holds no verdict.json; judge the study first with: h2h verdict {out}")
     verdict = read_json(out / "verdict.json")
+    if study.get("looks"):
+        study |= {"seeds": study["seeds"][: len(verdict["seeds"])]}
+    runs = read_runs(out, study)
     if verdict["lock"] != study["lock"] or set(verdict["arms"]) != set(study["arms"]) - {study["baseline"]}:
         raise Mistake(f"verdict.json in {out} is about another study; judge it again with: h2h verdict {out}")
     traces = {arm: {seed: _trace(run.folder) for seed, run in mine.items()} for arm, mine in runs.items()}

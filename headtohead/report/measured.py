@@ -159,7 +159,8 @@ def _costs(folder: Folder) -> Section:
     told: list[card.Fact] = []
     if rate is not None:
         told = [("price", [f"${rate:g} an hour of one device" + (f" ({source})" if source else "")])]
-    told += [(label, [_spent(price[key])]) for label, key in (("all runs", "spent"), ("of which failed", "failed"))]
+    kinds = (("all runs", "spent"), ("of which failed", "failed"), ("tuning, besides", "tuning"))
+    told += [(label, [_spent(price[key])]) for label, key in kinds if key in price]
     told += [
         (f"{name} to {verdict['baseline']['name']}", [card.match(entry)]) for name, entry in verdict["arms"].items()
     ]

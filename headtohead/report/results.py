@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headtohead.report import card, numbers
-from headtohead.report.document import Answer, Block, Facts, Figure, Section, Table
+from headtohead.report.document import Answer, Block, Facts, Figure, Section, Table, Text
 from headtohead.report.figures import Axis, Difference, differences, overview
 from headtohead.report.folder import Folder, mean
 from headtohead.report.glossary import VERDICTS
@@ -40,7 +40,7 @@ def sections(folder: Folder) -> Iterator[Section]:
 def _all(folder: Folder) -> Section:
     verdict, names = folder.verdict, card.best_first(folder.verdict)
     columns = ["challenger", "verdict", "effect", "95 % interval", "of the baseline", "won", "p", "p adjusted"]
-    columns[3] = f"{100 * (1 - verdict['alpha']):g} % interval"
+    columns[3] = f"{100 * verdict['arms'][names[0]]['interval_level']:.3g} % interval"
     rows = [_summary(name, verdict["arms"][name]) for name in names]
     primary = verdict["primary"]
     caption = (
@@ -98,7 +98,7 @@ def _pair(entry: card.Entry, seed: str, primary: dict[str, Any]) -> float:
 
 def _challenger(folder: Folder, name: str) -> Section:
     verdict, entry = folder.verdict, folder.verdict["arms"][name]
-    blocks: list[Block] = [Facts(card.facts(name, verdict))]
+    blocks: list[Block] = [Facts(card.facts(name, verdict)), Text(f"To quote: {entry['sentence']}")]
     found = _difference(name, entry, verdict)
     many = len(verdict["arms"]) > MANY
     if found and not many:

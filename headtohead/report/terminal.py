@@ -19,8 +19,6 @@ LABEL = 14  # columns for the names of the facts
 
 def verdict_table(verdict: Mapping[str, Any]) -> str:
     """What a study came to, readable at 80 columns; coloured only where standard output is a terminal."""
-    from headtohead.verdict.sentence import sentence  # loads scipy, which nothing else here needs
-
     width, challengers = _width(), verdict["arms"]
     cards = {name: facts(name, verdict) for name in challengers}
     blocks = [_head(verdict, width)]
@@ -32,7 +30,7 @@ def verdict_table(verdict: Mapping[str, Any]) -> str:
     ]
     if common:
         blocks.append("\n".join(["all challengers", *(_fact(label, lines, width) for label, lines in common)]))
-    quotable = [_wrapped(sentence(name, entry, verdict), width, "  ") for name, entry in challengers.items()]
+    quotable = [_wrapped(entry["sentence"], width, "  ") for entry in challengers.values()]
     return "\n\n".join([*blocks, "\n".join(["to quote:", *quotable])])
 
 

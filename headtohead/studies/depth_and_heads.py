@@ -44,7 +44,7 @@ def grid(baseline: Recipe, width: int, layers: tuple[int, ...], heads: tuple[int
             cell = at(baseline, {"model.layers": depth, "model.heads": count, "model.width": nearest})
             if cell != baseline:
                 challengers[f"layers{depth}-heads{count}"] = cell
-    return Study(baseline=baseline, challengers=challengers, seeds=seeds)
+    return Study(baseline=baseline, challengers=challengers, seeds=seeds, grid=("model.layers", "model.heads"))
 
 
 study = grid(demo, 64, layers=(1, 2, 3), heads=(2, 4, 5), seeds=3)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headtohead.verdict.compare import Seed
+from headtohead.verdict.compare import Outcome, Seed
 from headtohead.verdict.folder import FAILED, Run, Runs
 
 COMPARED = ("parameters", "flops", "seconds", "memory", "dollars")
@@ -48,12 +48,24 @@ def _ratio(over: Sequence[float], below: Sequence[float]) -> float:
     return _mean(over) / _mean(below) if _mean(below) else math.nan
 
 
-def spent(runs: Runs, price: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What all runs of a study cost; the failed ones are included, and shown apart."""
+def cost_outcome(runs: Mapping[Seed, Run], name: str, rate: float) -> Outcome:
+    """What an arm's runs came to on a cost. A run that failed is no cheaper one."""
+    values = {seed: _sizes(run, rate)[name] for seed, run in runs.items() if run.state != FAILED}
+    failed = {seed: run.reason or "failed without a reason" for seed, run in runs.items() if run.state == FAILED}
+    return Outcome({seed: value for seed, value in values.items() if math.isfinite(value)}, failed)
+
+
+def spent(runs: Runs, price: Mapping[str, Any] | None, tuning: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What all runs of a study cost; the failed ones are included, and shown apart, and so is what was tuned before."""
     every = [run for seeds in runs.values() for run in seeds.values()]
     lost = [run for run in every if run.state == FAILED]
     rate = dollars_per_second(price)
-    return {"spent": _cost(every, rate), "failed": _cost(lost, rate)}
+    told = {"spent": _cost(every, rate), "failed": _cost(lost, rate)}
+    if tuning:
+        trials = [trial for arm in tuning["arms"].values() for trial in arm["trials"]]
+        seconds = math.fsum(trial["seconds"] for trial in trials)
+        told["tuning"] = {"seconds": seconds, "dollars": seconds * rate}
+    return told
 
 
 def _cost(runs: Sequence[Run], rate: float) -> dict[str, float]:

@@ -57,7 +57,18 @@ def reservations(
     return list(dict.fromkeys(labels)) + ([words.UNAUDITED] if skipped or not all(audited) else [])
 
 
-def different_data(logs: Sequence[tuple[Seed, Log, Log]]) -> dict[str, int]:
-    """The seeds whose run did not see the baseline's batches, with the first step at which the two part."""
-    steps = {str(seed): first_difference(base.batches, own.batches) for seed, base, own in logs}
+def different_data(logs: Sequence[tuple[Seed, Log, Log]], longer: bool = False) -> dict[str, int]:
+    """The seeds whose run did not see the baseline's batches, with the first step at which the two part.
+
+    Where one arm is trained for longer by design, as far as both were.
+    """
+    pairs = [(seed, *(_shared(base, own) if longer else (base.batches, own.batches))) for seed, base, own in logs]
+    steps = {str(seed): first_difference(base, own) for seed, base, own in pairs}
     return {seed: step for seed, step in steps.items() if step is not None}
+
+
+def _shared(base: Log, own: Log) -> tuple[dict[int, str], dict[int, str]]:
+    """The batches of the steps that both took."""
+    last = min(max(log.batches, default=-1) for log in (base, own))
+    one, other = ({step: batch for step, batch in log.batches.items() if step <= last} for log in (base, own))
+    return one, other

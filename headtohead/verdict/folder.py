@@ -79,6 +79,7 @@ def _typed(study: Mapping[str, Any], seeds: int | None, confirm: int | None, out
     for address, value in asked.get("settings", ()):
         words += ["--set", f"{address}={value}"]
     words += ["--against-itself"] if asked.get("against_itself") else []
+    words += ["--tuned", asked["tuned"]] if asked.get("tuned") else []
     for option, value in (("--confirm", confirm), ("--out", out)):
         words += [option, str(value)] if value is not None else []
     return shlex.join(words)

@@ -6,13 +6,17 @@ If they do something together, the error is too large and the averages describe 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import fdtrc
 
 from headtohead.spec import Mistake
+from headtohead.verdict.claims import Outcomes
+from headtohead.verdict.compare import Outcome, Rule
 from headtohead.verdict.documents import mean_squares
 
 NO_REPLICATION = "no replication"
@@ -94,3 +98,51 @@ def _additive(x: np.ndarray, left: float, df: int) -> float:
     product = float(a @ x @ b) ** 2 / below
     rest = left - product
     return float(fdtrc(1, df - 1, product * (df - 1) / rest)) if rest > 0 else 0.0
+
+
+# ---- of a study ----------------------------------------------------------------------------------------------------
+
+
+def grid_of(study: Mapping[str, Any], rule: Rule, outcomes: Outcomes) -> dict[str, Any] | None:
+    """The analysis of a study whose arms form a grid, over each cell's mean; None where the study names no grid."""
+    declared = study.get("grid")
+    if not declared:
+        return None
+    cells = {name: tuple(place) for name, place in declared["cells"].items()}
+    rows, columns = (
+        list(dict.fromkeys(sorted((place[side] for place in cells.values()), key=_rank))) for side in (0, 1)
+    )
+    values = np.full((len(rows), len(columns)), np.nan)
+    for name, (row, column) in cells.items():
+        own = outcomes(name, rule.measure)[1] if name != study["baseline"] else _baseline(outcomes, study, rule)
+        if len(own.values) == len(rule.seeds):  # a cell that lost a seed would be a mean of others
+            values[rows.index(row), columns.index(column)] = np.mean(list(own.values.values()))
+    told = {"addresses": declared["addresses"], "rows": rows, "columns": columns, "means": values.tolist()}
+    try:
+        found = grid(values, rows, columns, rule.alpha)
+    except Mistake as mistake:
+        return told | {"reason": str(mistake)}
+    factors = {
+        address: _told(each) for address, each in zip(declared["addresses"], (found.rows, found.columns), strict=True)
+    }
+    rest = {"sd": found.sd, "df": found.df, "p_interaction": found.p_interaction, "caveats": list(found.caveats)}
+    return told | {"factors": factors} | rest
+
+
+def _baseline(outcomes: Outcomes, study: Mapping[str, Any], rule: Rule) -> Outcome:
+    """The baseline's own cell."""
+    other = next(name for name in study["arms"] if name != study["baseline"])
+    return outcomes(other, rule.measure)[0]
+
+
+def _rank(level: str) -> tuple[float, str]:
+    """Numbers by their size, words after them."""
+    try:
+        return float(level), ""
+    except ValueError:
+        return math.inf, level
+
+
+def _told(factor: Factor) -> dict[str, Any]:
+    plain = {name: getattr(factor, name) for name in ("f", "df", "p", "apart")}
+    return plain | {"means": dict(zip(factor.levels, factor.means, strict=True)), "told_apart": factor.told_apart()}

@@ -1,6 +1,6 @@
 """The verdict of a study, from its files alone: no model, no GPU, and the same bits whenever it is judged again.
 
-Only "ratios" and "price" hold numbers that depend on how fast the machine was.
+Only "ratios", "price" and the "sentence" that quotes them depend on how fast the machine was.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from headtohead.files import write_json
-from headtohead.verdict import words
-from headtohead.verdict.bill import dollars_per_second, price_of_seeds, ratios, spent
+from headtohead.verdict import tuning, words
+from headtohead.verdict.bill import COMPARED, cost_outcome, dollars_per_second, price_of_seeds, ratios, spent
 from headtohead.verdict.claims import answers, questions
 from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, Seed, card, compare, plain, whereabouts
 from headtohead.verdict.crossing import crossing, late_differences
+from headtohead.verdict.descriptors import noise
 from headtohead.verdict.earlier import read_earlier
 from headtohead.verdict.fairness import different_data, objections, reservations, worst
 from headtohead.verdict.folder import (
@@ -32,10 +33,12 @@ from headtohead.verdict.folder import (
     read_runs,
     read_study,
 )
+from headtohead.verdict.grid import grid_of
 from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
+from headtohead.verdict.sentence import sentence
 from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
 
@@ -62,13 +65,27 @@ class Judged:
         return [arm for arm in self.study["arms"] if arm != self.study["baseline"]]
 
     @property
+    def copies(self) -> list[str]:
+        """Challengers that are the baseline itself with its own seeds: nothing is tested of them."""
+        changed, fresh = self.study.get("changed", {}), self.study.get("fresh", {})
+        return [name for name in self.challengers if changed.get(name) == {} and name not in fresh]
+
+    @property
     def family(self) -> int:
         """Challengers that are tested together."""
-        return max(1, len(self.challengers) + len(self.abandoned))
+        return max(1, len(self.challengers) - len(self.copies) + len(self.abandoned))
 
     def outcomes(self, challenger: str, measure: Measure) -> tuple[Outcome, Outcome]:
         """What the baseline's and a challenger's runs came to on a measure."""
         return outcome(self.baseline, measure), outcome(self.runs[challenger], measure)
+
+    def claimed(self, challenger: str, measure: Measure) -> tuple[Outcome, Outcome]:
+        """The same for what a claim names, which may be a cost."""
+        if measure.name not in COMPARED:
+            return self.outcomes(challenger, measure)
+        rate = dollars_per_second(self.study.get("price"))
+        base, own = (cost_outcome(self.runs[arm], measure.name, rate) for arm in (self.study["baseline"], challenger))
+        return base, own
 
 
 def judge_and_write(out: Path) -> dict[str, Any]:
@@ -103,7 +120,13 @@ def judge(out: Path) -> dict[str, Any]:
             card(case.comparison, verdicts[case.name], case.p_adjusted) | _evidence(judged, case) | beside[case.name]
         )
         entries[case.name] = entry | {"claims": claimed.get(case.name, [])} | _costs(judged, case, entry)
-    return plain(_head(judged, rule) | {"arms": entries})
+    return quoted(plain(_head(judged, rule) | {"grid": grid_of(judged.study, rule, judged.outcomes), "arms": entries}))
+
+
+def quoted(verdict: dict[str, Any]) -> dict[str, Any]:
+    """The verdict with each challenger's in one sentence."""
+    arms = {name: entry | {"sentence": sentence(name, entry, verdict)} for name, entry in verdict["arms"].items()}
+    return verdict | {"arms": arms}
 
 
 def _read(out: Path) -> Judged:
@@ -111,18 +134,21 @@ def _read(out: Path) -> Judged:
     study = read_study(out)
     look = reached(out, study)
     seen = study | {"seeds": study["seeds"][: look.seeds]} if look else study
-    return Judged(out, seen, read_runs(out, seen), look, abandoned(out, study))
+    gone = [] if study.get("fresh") else abandoned(out, study)  # a control tests none of the study's challengers
+    return Judged(out, seen, read_runs(out, seen), look, gone)
 
 
 def _cases(judged: Judged, rule: Rule) -> list[Case]:
     compared = {name: compare(rule, *judged.outcomes(name, rule.measure)) for name in judged.challengers}
-    adjusted = adjust(compared, rule.family)
+    tested = {name: each for name, each in compared.items() if name not in judged.copies}
+    adjusted = dict.fromkeys(compared, 1.0) | adjust(tested, rule.family)
     seen = {seed: read_log(run) for seed, run in judged.baseline.items() if run.state != FAILED}
     cases = []
     for name, each in compared.items():
         logs = [(seed, seen[seed], read_log(judged.runs[name][seed])) for seed in each.seeds]
-        different = different_data(logs)
+        different = different_data(logs, "steps" in judged.study.get("changed", {}).get(name, {}))
         audits = [_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)}]
+        audits += tuning.audits(judged.study.get("tuning"), name)
         cases.append(Case(name, each, adjusted[name], different, audits))
     return cases
 
@@ -157,13 +183,14 @@ def _verdict(judged: Judged, case: Case) -> Verdict:
     failed = bool(compared.baseline.failed or compared.challenger.failed)
     found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own), failed)
     unpaired = [words.UNPAIRED] if case.different else []
-    caveats = [*words.caveats(compared.pair), *unpaired, *reservations(baseline, own, case.audits)]
+    tuned = tuning.both(judged.study.get("tuning"), case.name)
+    caveats = [*words.caveats(compared.pair, tuned), *unpaired, *reservations(baseline, own, case.audits)]
     return Verdict(found.word, (*found.qualifiers, *caveats))
 
 
 def _claimed(judged: Judged, rule: Rule, verdicts: Mapping[str, Verdict]) -> dict[str, list[dict[str, Any]]]:
     refused = {name: f"the verdict is {found.word}" for name, found in verdicts.items() if found.word in words.REFUSED}
-    return answers(questions(judged.study.get("claims", []), rule, judged.challengers), rule, judged.outcomes, refused)
+    return answers(questions(judged.study.get("claims", []), rule, judged.challengers), rule, judged.claimed, refused)
 
 
 def _evidence(judged: Judged, case: Case) -> dict[str, Any]:
@@ -177,7 +204,18 @@ def _evidence(judged: Judged, case: Case) -> dict[str, Any]:
         "different_data": case.different,
         "audits": [*worst(judged.runs[case.name]), *case.audits],
         "new_text": new_text(case.comparison, judged.baseline, judged.runs[case.name]),
+        "match": _match(judged.study, case.name),
+        "tuning": tuning.beside(judged.study.get("tuning"), case.name),
+        "noise": noise(case.comparison.pair) if case.name in judged.study.get("fresh", {}) else None,
     } | whereabouts(case.comparison)
+
+
+def _match(study: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """What was equal by design, and the tokens trained on as a multiple of the baseline's."""
+    training, base = study.get("training", {}), study["baseline"]
+    if not {name, base} <= training.keys():
+        return None
+    return {"by": study.get("match", "tokens"), "tokens": training[name] / training[base]}
 
 
 def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,5 +271,5 @@ def _head(judged: Judged, rule: Rule) -> dict[str, Any]:
             "unigram": _unigram(judged, measure),
             "audits": worst(judged.baseline),
         },
-        "price": {**(study.get("price") or {}), **spent(judged.runs, study.get("price"))},
+        "price": {**(study.get("price") or {}), **spent(judged.runs, study.get("price"), study.get("tuning"))},
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,30 @@ LEDGER = "ledger.jsonl"
 
 def register(out: Path, plan: Mapping[str, Any]) -> None:
     """Enter a study's challengers beside its folder, and take over into the folder all that its name ever had."""
-    beside, own = out.parent / LEDGER, out / LEDGER
-    known = _read(own) + _read(beside)
-    entered = {(entry["study"], entry["change"]) for entry in _read(beside)}
-    fresh = [entry for entry in entries(plan) if (entry["study"], entry["change"]) not in entered]
-    if fresh:
-        with open(beside, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(entry, ensure_ascii=False) + "\n" for entry in fresh)
-    mine = {entry["change"]: entry for entry in [*known, *fresh] if entry["study"] == plan["study"]}
+    own = out / LEDGER
+    known = [*_read(own), *_enter(out.parent / LEDGER, entries(plan))]
+    mine = {entry["change"]: entry for entry in known if entry["study"] == plan["study"]}
     text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in mine.values())
     if not own.exists() or own.read_text(encoding="utf-8") != text:
         write_atomically(own, text)
+
+
+def _enter(beside: Path, mine: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All that the ledger has, these lines added that it did not have; one command at a time."""
+    import fcntl
+
+    with open(beside, "a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        known = _read(beside)
+        entered = {(entry["study"], entry["change"]) for entry in known}
+        fresh = [entry for entry in mine if (entry["study"], entry["change"]) not in entered]
+        if fresh:
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)  # a line that a power cut tore is no line
+            file.write("".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in fresh).encode())
+            file.flush()
+            os.fsync(file.fileno())
+    return known + fresh
 
 
 def entries(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -40,15 +54,27 @@ def entries(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     that was rewritten under its old name cannot be told from what it was.
     """
     return [
-        {"study": plan["study"], "challenger": name, "change": _hash(changed), "lock": plan.get("lock")}
+        {
+            "study": plan["study"],
+            "challenger": name,
+            "change": _hash(changed, _made(plan, name)),
+            "lock": plan.get("lock"),
+        }
         for name, changed in plan.get("changed", {}).items()
         if changed
     ]
 
 
-def _hash(changed: Mapping[str, Any]) -> str:
+def _made(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What tuning or matching put in place: another rate or number of steps makes no other challenger."""
+    made: Mapping[str, Any] = plan.get("made", {}).get(name, (name, {}))[1]
+    return made
+
+
+def _hash(changed: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     """Of the addresses and what stands there in the challenger."""
-    content = json.dumps({address: new for address, (_, new) in changed.items()}, sort_keys=True)
+    own = {address: new for address, (_, new) in changed.items() if address not in made}
+    content = json.dumps(own, sort_keys=True)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
@@ -62,7 +88,8 @@ def abandoned(out: Path, plan: Mapping[str, Any]) -> list[str]:
 def _read(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    text = path.read_text(encoding="utf-8")
+    lines = text[: text.rfind("\n") + 1].splitlines()
     try:
         return [json.loads(line) for line in lines]
     except json.JSONDecodeError:

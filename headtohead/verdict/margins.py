@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headtohead.measure import MEASURES
+from headtohead.measure import COSTS, MEASURES
 from headtohead.spec import Mistake
 
 LOSS_SHARE = 0.005  # of the baseline's mean: with a compute exponent of .05, about 10 % of the compute
@@ -50,6 +50,7 @@ class Measure:
 
 # What a claim may name without saying more; a loss's own unit is the study's to state.
 KNOWN = {name: Measure(name, known.unit, known.better) for name, known in MEASURES.items() if known.better}
+KNOWN |= {name: Measure(name, known.unit, known.better) for name, known in COSTS.items()}
 KNOWN |= {"accuracy": Measure("accuracy", "accuracy", "higher")}
 
 

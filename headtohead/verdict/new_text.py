@@ -46,8 +46,13 @@ def new_text(
         return {"reason": "the runs were not scored on the same documents"}
     scored = first[unit] > 0
     z = np.array([scale * (chal["nll"] - base["nll"])[scored] for base, chal in whole])
+    return of_documents(comparison, z, first[unit][scored].astype(float))
+
+
+def of_documents(comparison: Comparison, z: np.ndarray, n: np.ndarray) -> dict[str, Any]:
+    """The answer of seeds × documents, z the differences of sums and n the units that each document holds."""
     answer = _of_checkpoints if len(z) < FEWEST else _of_both
-    return answer(comparison, z, first[unit][scored].astype(float))
+    return answer(comparison, z, n)
 
 
 def _documents(run: Run) -> Columns | None:

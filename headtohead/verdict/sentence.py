@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headtohead.verdict import words
+from headtohead.verdict.budget import equal_at
 
 COSTS = {"parameters": "parameters", "flops": "FLOPs", "seconds": "time", "memory": "memory", "dollars": "dollars"}
 
@@ -63,9 +64,9 @@ def _effect(entry: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
 
 
 def _match(entry: Mapping[str, Any]) -> str:
-    match = {True: "at equal tokens", False: "on different batches", None: ""}[entry["same_data"]]
     costs = [f"×{entry['ratios'][key]:.2f} {name}" for key, name in COSTS.items() if entry["ratios"][key] is not None]
-    return ", ".join([match, *costs] if match else costs)
+    known = entry["same_data"] is not None or entry.get("match")
+    return ", ".join([equal_at(entry), *costs] if known else costs)
 
 
 def _open(entry: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:

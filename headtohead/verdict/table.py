@@ -1,138 +1,119 @@
-"""The verdict on results that were made elsewhere: a table of arm, seed and value, one row a run."""
+"""The verdict on results that were made elsewhere: a table of arm, seed and value, one row a run, or one a document."""
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from headtohead.spec import Mistake
 from headtohead.verdict import words
 from headtohead.verdict.bill import COMPARED
 from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, card, compare, plain, whereabouts
-from headtohead.verdict.judge import VERSION, adjust
+from headtohead.verdict.judge import VERSION, adjust, quoted
 from headtohead.verdict.margins import margin_for, measure_from
+from headtohead.verdict.new_text import of_documents
+from headtohead.verdict.rows import LINE, Row, known_as, number_of, of_metric, read_rows, same
 from headtohead.verdict.words import Verdict, decide
 
-COLUMNS = ("arm", "seed", "value")
-ABOUT = ("measure", "unit", "better", "margin")  # optional, and the same in every row
 ALPHA = 0.05
-LARGEST = 1e100  # squares of it are still numbers
+AMOUNTS = ("tokens", "parameters", "seconds")  # columns of which the ratio to the baseline is told
 
-Row = dict[str, str]
+Documents = dict[str, dict[str, float]]  # seed -> document -> value
 
 
-def judge_table(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Arm:
+    """What a table says of one arm."""
+
+    outcome: Outcome
+    documents: Documents
+    amounts: dict[str, dict[str, float]]  # column -> seed -> number
+
+
+def judge_table(path: Path, metric: str | None = None) -> dict[str, Any]:
     """The verdict on a results.csv, in the words of any other; nothing is known of how its runs were made.
 
-    The baseline is the arm called "baseline". Lower is better and the value is a loss, unless columns `measure`, `unit`,
-    `better` and `margin` say otherwise. An empty or non-finite value is a failed run.
+    The baseline is the arm called "baseline". Lower is better and the value is a loss, unless columns `metric`, `unit`,
+    `better` and `margin` say otherwise. An empty or non-finite value is a failed run. With a column `document` a run's
+    value is the mean over its documents.
     """
-    rows = _rows(Path(path))
-    arms = _outcomes(rows, Path(path))
-    baseline = "baseline"
-    if baseline not in arms:
+    path = Path(path)
+    rows = of_metric(read_rows(path), metric, path)
+    arms = _arms(rows, path)
+    if "baseline" not in arms:
         names = ", ".join(map(repr, arms))
         raise Mistake(
             f"{path} has no arm called 'baseline', only {names}; rename the one that the others are compared with"
         )
-    rule = _rule(rows, arms, baseline, Path(path))
-    compared = {name: compare(rule, arms[baseline], arm) for name, arm in arms.items() if name != baseline}
-    adjusted, stated = adjust(compared), bool(rows[0].get("margin"))
-    beside = companions(compared, [])
-    entries = {name: _entry(each, adjusted[name], stated) | beside[name] for name, each in compared.items()}
-    return plain(_head(Path(path), rule, baseline, arms[baseline]) | {"arms": entries})
+    baseline = arms.pop("baseline")
+    rule = _rule(rows, baseline.outcome, len(arms), path)
+    compared = {name: compare(rule, baseline.outcome, arm.outcome) for name, arm in arms.items()}
+    adjusted, beside = adjust(compared), companions(compared, [])
+    head = _head(path, rule, baseline.outcome) | {"grid": None}
+    entries = {}
+    for name, each in compared.items():
+        told = _entry(each, baseline, arms[name], adjusted[name])
+        entries[name] = told | {"margin_stated": bool(rows[0].get("margin"))} | beside[name]
+    return quoted(plain(head | {"arms": entries}))
 
 
-def _rows(path: Path) -> list[Row]:
-    if not path.is_file():
-        raise Mistake(f"{path} is no file; give a table with the columns {','.join(COLUMNS)}")
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            _check_names(reader, path)
-            rows = [
-                {(key or "").strip(): (value or "").strip() for key, value in row.items()}
-                for row in _flat(reader, path)
-            ]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Mistake(f"{path} cannot be read as a table ({error}); save it as UTF-8, comma separated") from None
-    absent = [name for name in COLUMNS if rows and name not in rows[0]]
-    if absent or not rows:
-        raise Mistake(f"{path} has no {', '.join(absent) or 'rows'}; its first line must be {','.join(COLUMNS)}")
-    return rows
-
-
-def _check_names(reader: csv.DictReader[str], path: Path) -> None:
-    names = [name.strip() for name in reader.fieldnames or []]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise Mistake(f"{path} names the column {twice[0]!r} twice; keep one of them")
-    if len(names) == 1 and ";" in names[0]:
-        raise Mistake(f"{path} is separated by semicolons; save it with commas")
-
-
-def _flat(reader: csv.DictReader[str], path: Path) -> Sequence[dict[str, str]]:
-    rows = list(reader)
-    for number, row in enumerate(rows, 2):
-        if None in row:
-            raise Mistake(
-                f"{path} line {number} has more cells than the first line names; add the columns' names there"
-            )
-    return rows
-
-
-def _outcomes(rows: Sequence[Row], path: Path) -> dict[str, Outcome]:
-    arms: dict[str, Outcome] = {}
-    for number, row in enumerate(rows, 2):
+def _arms(rows: Sequence[Row], path: Path) -> dict[str, Arm]:
+    arms: dict[str, Arm] = {}
+    for row in rows:
         if not (row["arm"] and row["seed"]):
-            raise Mistake(f"{path} line {number} has no {'seed' if row['arm'] else 'arm'}; name it")
-        arm = arms.setdefault(row["arm"], Outcome({}, {}))
-        if row["seed"] in arm.values or row["seed"] in arm.failed:
-            raise Mistake(f"{path} line {number} repeats arm {row['arm']}, seed {row['seed']}; keep one row a run")
-        value = _value(row["value"], path, number)
-        if math.isfinite(value):
-            arm.values[row["seed"]] = value
-        else:
-            arm.failed[row["seed"]] = f"the value is {row['value'] or 'empty'}"
+            raise Mistake(f"{path} line {row[LINE]} has no {'seed' if row['arm'] else 'arm'}; name it")
+        arm = arms.setdefault(row["arm"], Arm(Outcome({}, {}), {}, {}))
+        _take(arm, row, path)
     if len(arms) < 2:
         raise Mistake(f"{path} has one arm, {next(iter(arms))!r}; add the rows of the arm it is compared with")
+    for arm in arms.values():
+        for seed, documents in arm.documents.items():
+            if seed not in arm.outcome.failed:
+                arm.outcome.values[seed] = math.fsum(documents.values()) / len(documents)
     return arms
 
 
-def _value(text: str, path: Path, number: int) -> float:
-    try:
-        value = float(text.replace("_", "?")) if text else math.nan  # Python would read 1_0 as 10
-    except ValueError:
-        raise Mistake(f"{path} line {number}: value {text!r} is no number; leave it empty if the run failed") from None
-    if LARGEST < abs(value) < math.inf:
-        raise Mistake(f"{path} line {number}: {text} is too large to compute with; change the unit")
-    return value
+def _take(arm: Arm, row: Row, path: Path) -> None:
+    """Enter a row: a run's value, or that of one of its documents."""
+    seed, document = row["seed"], row.get("document", "")
+    outcome, seen = arm.outcome, arm.documents.get(seed, {})
+    if document in seen or (not document and (seed in outcome.values or seed in outcome.failed)):
+        which = f", document {document}" if document else ""
+        raise Mistake(f"{path} line {row[LINE]} repeats arm {row['arm']}, seed {seed}{which}; keep one row a run")
+    value = number_of(row, "value", path)
+    if not math.isfinite(value):
+        outcome.failed[seed] = f"the value is {row['value'] or 'empty'}"
+    elif document:
+        arm.documents.setdefault(seed, {})[document] = value
+    else:
+        outcome.values[seed] = value
+    for name in AMOUNTS:
+        if row.get(name):
+            arm.amounts.setdefault(name, {})[seed] = number_of(row, name, path)
 
 
-def _rule(rows: Sequence[Row], arms: Mapping[str, Outcome], baseline: str, path: Path) -> Rule:
-    about = {name: _same(rows, name, path) for name in ABOUT}
-    unit = about["unit"] or ("" if about["measure"] else "unit not stated")
-    measure = measure_from({"name": about["measure"] or "loss", "unit": unit, "better": about["better"]})
-    stated = _value(about["margin"], path, 2) if about["margin"] else None
+def _rule(rows: Sequence[Row], baseline: Outcome, challengers: int, path: Path) -> Rule:
+    about = {name: same(rows, name, path) for name in ("metric", "unit", "better", "margin")}
+    unit = about["unit"] or ("" if about["metric"] else "unit not stated")
+    measure = measure_from({"name": known_as(about["metric"] or "loss"), "unit": unit, "better": about["better"]})
+    stated = number_of(rows[0], "margin", path) if about["margin"] else None
     seeds = tuple(dict.fromkeys(row["seed"] for row in rows))
-    return Rule(measure, margin_for(stated, measure, arms[baseline].mean), ALPHA, seeds, len(arms) - 1)
+    return Rule(measure, margin_for(stated, measure, baseline.mean), ALPHA, seeds, challengers)
 
 
-def _same(rows: Sequence[Row], name: str, path: Path) -> str | None:
-    found = {row.get(name) or None for row in rows}
-    if len(found) > 1:
-        raise Mistake(f"{path} gives several values of {name}; write one table for each and judge them apart")
-    return found.pop()
-
-
-def _entry(comparison: Comparison, p_adjusted: float, stated: bool) -> dict[str, Any]:
+def _entry(comparison: Comparison, baseline: Arm, own: Arm, p_adjusted: float) -> dict[str, Any]:
     failed = bool(comparison.baseline.failed or comparison.challenger.failed)
-    found = decide(comparison.pair, comparison.rule.margin, p_adjusted, unstable=failed)
+    unlike = _unlike(comparison, baseline, own)
+    invalid = [words.INCOMPARABLE] if unlike else []
+    found = decide(comparison.pair, comparison.rule.margin, p_adjusted, invalid, failed)
     verdict = Verdict(found.word, (*found.qualifiers, *words.caveats(comparison.pair), words.UNAUDITED))
+    ratios = {name: _ratio(comparison, baseline, own, name) for name in AMOUNTS}
     unknown: dict[str, Any] = {
         "changed": [],
         "changes": {},
@@ -140,14 +121,57 @@ def _entry(comparison: Comparison, p_adjusted: float, stated: bool) -> dict[str,
         "different_data": {},
         "audits": [],
         "claims": [],
-        "new_text": None,
-        "margin_stated": stated,
+        "new_text": None if unlike else _new_text(comparison, baseline, own),
+        "match": None if ratios["tokens"] is None else {"by": "tokens", "tokens": ratios["tokens"]},
+        "tuning": None,
+        "noise": None,
+        "ratios": {name: ratios.get(name) for name in COMPARED},
+        "price": None,
+        "command": None,
     }
-    unknown |= {"ratios": dict.fromkeys(COMPARED), "price": None, "command": None}
     return card(comparison, verdict, p_adjusted) | unknown | whereabouts(comparison)
 
 
-def _head(path: Path, rule: Rule, baseline: str, outcome: Outcome) -> dict[str, Any]:
+def _unlike(comparison: Comparison, baseline: Arm, own: Arm) -> bool:
+    """Whether the paired runs were scored on different documents."""
+    sets = [set(arm.documents.get(str(seed), {})) for arm in (baseline, own) for seed in comparison.seeds]
+    return any(documents != sets[0] for documents in sets)
+
+
+def _new_text(comparison: Comparison, baseline: Arm, own: Arm) -> dict[str, Any] | None:
+    """What the documents say of other text; every document counts alike."""
+    if not comparison.seeds or not baseline.documents:
+        return None
+    seeds = [str(seed) for seed in comparison.seeds]
+    names = list(baseline.documents[seeds[0]])
+    rows = [[own.documents[seed][name] - baseline.documents[seed][name] for name in names] for seed in seeds]
+    sign = 1 if comparison.rule.measure.better == "lower" else -1
+    found = of_documents(comparison, sign * np.array(rows), np.ones(len(names)))
+    return found if sign == 1 else _turned(found)
+
+
+def _turned(found: dict[str, Any]) -> dict[str, Any]:
+    """The same of a measure of which more is better: differences as the reader knows them."""
+    told = dict(found)
+    if "effect" in found:
+        told |= {"effect": -found["effect"], "interval": sorted(-end for end in found["interval"])}
+    if "checkpoints" in found:
+        told["checkpoints"] = [_turned(each) | {"interval_resampled": None} for each in found["checkpoints"]]
+    return told
+
+
+def _ratio(comparison: Comparison, baseline: Arm, own: Arm, name: str) -> float | None:
+    """Challenger over baseline, each the mean over the paired seeds; None where a run does not say."""
+    sums = []
+    for arm in (own, baseline):
+        told = arm.amounts.get(name, {})
+        if not comparison.seeds or any(str(seed) not in told for seed in comparison.seeds):
+            return None
+        sums.append(math.fsum(told[str(seed)] for seed in comparison.seeds))
+    return sums[0] / sums[1] if sums[1] else None
+
+
+def _head(path: Path, rule: Rule, baseline: Outcome) -> dict[str, Any]:
     measure = rule.measure
     return {
         "verdict version": VERSION,
@@ -161,6 +185,6 @@ def _head(path: Path, rule: Rule, baseline: str, outcome: Outcome) -> dict[str, 
         "look": None,
         "abandoned": [],
         "seeds": list(rule.seeds),
-        "baseline": {"name": baseline, "mean": outcome.mean, "audits": []},
+        "baseline": {"name": "baseline", "mean": baseline.mean, "audits": []},
         "price": None,
     }

@@ -120,3 +120,61 @@ def budget(baseline: Sequence[Trial], challenger: Sequence[Trial]) -> Finding:
 def _unequal(one: float, other: float) -> bool:
     low, high = sorted((one, other))
     return high > UNEQUAL * low
+
+
+# ---- what `h2h tune` left, as a study's plan has it ----------------------------------------------------------------
+
+
+def trials_of(tuning: Mapping[str, Any], arm: str) -> list[Trial]:
+    """An arm's trials. One that failed counts as the worst of the others: it was paid for, and found nothing."""
+    found, sign = tuning["arms"][arm]["trials"], 1 if tuning["primary"]["better"] == "lower" else -1
+    known = [trial["score"] for trial in found if trial["score"] is not None]
+    worst = max(known, key=lambda score: sign * score)
+    return [Trial(each["values"], worst if each["score"] is None else each["score"], each["seconds"]) for each in found]
+
+
+def summary(tuning: Mapping[str, Any]) -> dict[str, Any]:
+    """Every arm's trials, its best values, the expected best of n, and whether the best lies at the border."""
+    better, arms = tuning["primary"]["better"], {}
+    for arm, found in tuning["arms"].items():
+        trials = trials_of(tuning, arm)
+        scores = [trial.score for trial in trials]
+        arms[arm] = {
+            "best": found["best"],
+            "trials": found["trials"],
+            "failed": sum(trial["score"] is None for trial in found["trials"]),
+            "seconds": math.fsum(trial.seconds for trial in trials),
+            "curve": curve(scores, better),
+            "edge": edge(arm, trials, better)._asdict(),
+        }
+    return {name: tuning[name] for name in ("study", "primary", "seeds", "address")} | {"arms": arms}
+
+
+def both(tuning: Mapping[str, Any] | None, challenger: str) -> bool:
+    """Whether both arms were tuned."""
+    return tuning is not None and {"baseline", challenger} <= tuning["arms"].keys()
+
+
+def audits(tuning: Mapping[str, Any] | None, challenger: str) -> list[dict[str, Any]]:
+    """A-BUDGET of the pair and A-EDGE of both arms, where there is a record of tuning."""
+    if tuning is None:
+        return []
+    baseline, own = (trials_of(tuning, arm) if arm in tuning["arms"] else [] for arm in ("baseline", challenger))
+    found = [budget(baseline, own)]
+    named = (("baseline", baseline), (challenger, own))
+    found += [edge(arm, trials, tuning["primary"]["better"]) for arm, trials in named if trials]
+    return [one._asdict() | {"seeds": list(tuning["seeds"])} for one in found]
+
+
+def beside(tuning: Mapping[str, Any] | None, challenger: str) -> dict[str, Any] | None:
+    """The best values of both arms, what n trials are expected to find, and whether another n would say otherwise."""
+    if tuning is None or not both(tuning, challenger):
+        return None
+    better, pair = tuning["primary"]["better"], ("baseline", challenger)
+    scores = {arm: [trial.score for trial in trials_of(tuning, arm)] for arm in pair}
+    return {
+        "trials": {arm: len(scores[arm]) for arm in pair},
+        "best": {arm: tuning["arms"][arm]["best"] for arm in pair},
+        "curve": {arm: curve(scores[arm], better) for arm in pair},
+        "depends_on_budget": depends_on_budget(scores["baseline"], scores[challenger], better),
+    }

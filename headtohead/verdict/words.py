@@ -80,15 +80,15 @@ def size(pair: Paired, margin: float) -> str:
     return NEGLIGIBLE if tost(pair, margin) < pair.alpha else SIZE_UNCERTAIN
 
 
-def caveats(pair: Paired) -> tuple[str, ...]:
+def caveats(pair: Paired, tuned: bool = False) -> tuple[str, ...]:
     """Labels that go with any verdict on these pairs.
 
-    The t interval of strongly skewed differences covers about .88 instead of .95 below ten seeds. No record of tuning
-    exists, so neither arm is known to have had its own best settings.
+    The t interval of strongly skewed differences covers about .88 instead of .95 below ten seeds. Where no record of
+    tuning exists, neither arm is known to have had its own best settings.
     """
     found = []
     if abs(pair.skew) > 1 and pair.n < 10:
         found.append(SKEWED)
     if pair.floored:
         found.append(NO_SPREAD)
-    return (*found, UNTUNED)
+    return tuple(found) if tuned else (*found, UNTUNED)

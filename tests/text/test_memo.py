@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from headtohead.text import memo
 from headtohead.text.memo import LINES, PIECES, Memo
+from headtohead.text.subwords import one_thread
 from headtohead.text.tokenizer import BytePairs
-from headtohead.text.vocabulary import one_thread
 
 SAMPLE = (
     "The quick brown fox, it's the lazy dog's.\nthe  the\tfox\n\n  fox quick 12 brown שלום שלום 🦊\r\n\x1c\x85 " * 5

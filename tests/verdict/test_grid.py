@@ -85,3 +85,39 @@ def test_what_is_no_grid():
         grid(STUDY5[:1], LAYERS[:1], HEADS)
     with pytest.raises(Mistake, match="no error"):
         grid(np.zeros((2, 2)), "ab", "cd")
+
+
+# ---- in a study ----------------------------------------------------------------------------------------------------
+
+
+def gridded(write, values, **changes):
+    """A study whose arms are the cells of a grid, two seeds each; the first cell is the baseline."""
+    names = {(r, c): f"l{row}h{column}" for r, row in enumerate(LAYERS) for c, column in enumerate(HEADS)}
+    names[0, 0] = "baseline"
+    cells = {names[place]: [LAYERS[place[0]], HEADS[place[1]]] for place in names}
+    losses = {names[place]: [float(values[place]) - 0.01, float(values[place]) + 0.01] for place in names}
+    return write(losses, grid={"addresses": ["model.layers", "model.heads"], "cells": cells}, changed={}, **changes)
+
+
+def test_a_study_that_names_its_grid_is_analysed_over_the_means_of_its_cells(write):
+    from headtohead.verdict.judge import judge
+
+    found = judge(gridded(write, STUDY5))["grid"]
+    layers, heads = found["factors"]["model.layers"], found["factors"]["model.heads"]
+    assert close(layers["f"], "37.2") and close(layers["p"], "1.8e-9")
+    assert close(heads["f"], "5.40") and close(heads["p"], ".0041") and close(heads["apart"], ".0362")
+    assert close(found["sd"], ".0210") and found["caveats"] == ["no replication"]
+    assert found["rows"] == list(LAYERS) and heads["told_apart"] == [["6", "12"], ["5", "12"]]
+    assert np.allclose(found["means"], STUDY5)
+
+
+def test_a_cell_that_lost_a_run_leaves_no_analysis(write):
+    import json
+
+    from headtohead.verdict.judge import judge
+
+    out = gridded(write, STUDY5)
+    status = out / "arms/l15h12/seed1/status.json"
+    status.write_text(json.dumps(json.loads(status.read_text()) | {"state": "failed", "reason": "diverged"}))
+    found = judge(out)["grid"]
+    assert "needs a number in every cell" in found["reason"] and found["means"][-1][-1] is None

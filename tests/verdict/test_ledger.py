@@ -73,3 +73,27 @@ def test_a_broken_line_is_a_mistake(tmp_path):
     (out / "ledger.jsonl").write_text(json.dumps(entries(plan(small=2))[0]) + "\n{broken\n")
     with pytest.raises(Mistake, match="no JSON"):
         abandoned(out, plan(small=2))
+
+
+def test_a_line_that_a_power_cut_tore_is_no_line(tmp_path):
+    out = tmp_path / "s"
+    out.mkdir()
+    register(out, {"study": "s", "lock": "a", "changed": {"one": {"model.layers": ["1", "2"]}}})
+    beside = tmp_path / "ledger.jsonl"
+    beside.write_text(beside.read_text() + '{"study": "s", "chal')
+    register(out, {"study": "s", "lock": "b", "changed": {"two": {"model.layers": ["1", "3"]}}})
+    assert [json.loads(line)["challenger"] for line in beside.read_text().splitlines()] == ["one", "two"]
+    assert abandoned(out, {"study": "s", "changed": {"two": {"model.layers": ["1", "3"]}}}) == ["one"]
+
+
+def test_another_rate_or_length_makes_no_other_challenger(tmp_path):
+    """Tuned, and matched by time that is measured anew in every folder, it stays the challenger that it was."""
+    out = tmp_path / "s"
+    out.mkdir()
+    plain = {"study": "s", "lock": "a", "changed": {"one": {"model.layers": ["1", "2"]}}}
+    register(out, plain)
+    steps = {"one": {"model.layers": ["1", "2"], "steps": ["200", "81"]}}
+    made = {"study": "s", "lock": "b", "changed": steps, "made": {"one": ["one", {"steps": 81}]}}
+    register(out, made)
+    assert abandoned(out, made) == abandoned(out, plain) == []
+    assert abandoned(out, made | {"made": {}}) == ["one"]  # where the study itself says so, it is another

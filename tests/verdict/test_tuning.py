@@ -79,3 +79,91 @@ def test_budgets():
     untuned = budget(four, [])
     assert untuned.result == "fail" and "baseline was tuned and the challenger was not" in untuned.sentence
     assert budget([], []).result == "skip"
+
+
+# ---- in a study ----------------------------------------------------------------------------------------------------
+
+BASE = [3.412, 3.405, 3.421, 3.398, 3.417]
+CHAL = [3.401, 3.398, 3.407, 3.391, 3.404]
+RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+
+
+def tuned(own=(3.6, 3.4, 3.3, 3.5), seconds=10.0, **more):
+    """What a tuning folder holds: four rates in either arm, the challenger's with scores of its own."""
+    scores = {"baseline": (3.5, 3.4, 3.38, 3.6), "small": own}
+    arms = {
+        arm: {
+            "recipe": "aa",
+            "trials": [
+                {"values": {"optimizer.rate": rate}, "score": score, "seconds": seconds if arm == "small" else 10.0}
+                for rate, score in zip(RATES, of, strict=True)
+            ],
+            "best": {"optimizer.rate": 4e-3},
+        }
+        for arm, of in scores.items()
+    }
+    primary = {"name": "loss", "unit": "nats per token", "better": "lower"}
+    return {
+        "study": "smaller",
+        "primary": primary,
+        "seeds": [1_000_000],
+        "address": "optimizer.rate",
+        "arms": arms,
+    } | more
+
+
+def judged(write, tuning):
+    from headtohead.verdict.judge import judge
+
+    found = judge(write({"baseline": BASE, "small": CHAL}, tuning=tuning))
+    return found, found["arms"]["small"]
+
+
+def test_a_tuned_study_is_not_called_untuned(write):
+    found, entry = judged(write, tuned())
+    assert "untuned" not in entry["qualifiers"] and "untuned-challenger" not in entry["qualifiers"]
+    results = {audit["id"]: audit["result"] for audit in entry["audits"]}
+    assert results["A-BUDGET"] == results["A-EDGE"] == "pass"
+    assert found["price"]["tuning"]["seconds"] == 80 and found["price"]["tuning"]["dollars"] == pytest.approx(
+        80 * 1.212 / 3600
+    )
+    assert found["price"]["spent"]["seconds"] == 5 * 250  # and is no part of the runs' own
+
+
+def test_the_oracle_of_the_curve_reaches_the_verdict(write):
+    entry = judged(write, tuned())[1]
+    assert entry["tuning"]["curve"]["baseline"][1] == pytest.approx(3.406667, abs=1e-6)
+    assert entry["tuning"]["curve"]["baseline"][3] == 3.38
+    # one trial says the baseline (3.47 against 3.45), all four the challenger: it is ahead for every n here
+    assert entry["tuning"]["depends_on_budget"] is False
+    crossing = judged(write, tuned(own=(3.9, 3.9, 3.3, 3.9)))[1]
+    assert crossing["tuning"]["depends_on_budget"] is True
+
+
+@pytest.fixture
+def write(tmp_path):
+    from itertools import count
+
+    from study_folder import write_study
+
+    number = count()
+    return lambda losses, **changes: write_study(tmp_path / f"study{next(number)}", losses, **changes)
+
+
+def test_unequal_budgets_and_a_best_at_the_border_are_told(write):
+    slow = judged(write, tuned(seconds=12.0))[1]
+    assert "untuned-challenger" in slow["qualifiers"]
+    none = tuned()
+    del none["arms"]["small"]
+    only = judged(write, none)[1]
+    assert {"untuned", "untuned-challenger"} <= set(only["qualifiers"])  # the baseline's rate was found for it alone
+    edge = judged(write, tuned(own=(3.6, 3.5, 3.4, 3.3)))[1]
+    assert [audit["evidence"] for audit in edge["audits"] if audit["id"] == "A-EDGE" and audit["result"] == "fail"] == [
+        "optimizer.rate = 0.008"
+    ]
+
+
+def test_a_trial_that_failed_was_paid_for_and_found_nothing(write):
+    entry = judged(write, tuned(own=(3.6, 3.4, 3.3, None)))[1]
+    assert entry["tuning"]["trials"] == {"baseline": 4, "small": 4}
+    assert entry["tuning"]["curve"]["small"][0] == pytest.approx((3.6 + 3.4 + 3.3 + 3.6) / 4)
