@@ -1,6 +1,9 @@
 """Replaced tokens: transformers' own losses, tensors that are truly shared, draws of the right law, figures by hand."""
 
+import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from headtohead import (
     Replaced,
     Rows,
     Shared,
+    Study,
     Tied,
     albert,
     at,
@@ -34,7 +38,7 @@ from headtohead.checkpoint import load_weights, network_tensors, save_weights
 from headtohead.objectives import cut
 from headtohead.objectives.replaced import auc, draw, put
 from headtohead.spec import Mistake
-from headtohead.study import refuse
+from headtohead.study import refuse, validate
 
 (SMALL,) = FITTING["Replaced"]["generator"]
 HALF, OFFICIAL = FITTING["Replaced"]["masking"]
@@ -431,3 +435,42 @@ def test_an_objective_of_tokens_refuses_a_head_that_judges():
     for other in (MaskedLM(), Recipe().objective):
         with pytest.raises(Mistake, match=r"predicts tokens and model\.head = PerToken"):
             refuse(tiny({"model.head": PerToken()}, objective=other))
+
+
+# ---- a study --------------------------------------------------------------------------------------------------------
+
+STUDY = '''
+"""Does it matter what a generator and a discriminator share?"""
+from headtohead import Constant, File, MaskedLM, Recipe, Replaced, Study, Words, at, bert, electra, electra_generator
+
+baseline = Recipe(model=electra(1, 2, 16, 8), objective=Replaced(generator=electra_generator(1, 1, 8, 8)), text=File(TEXT),
+                  tokenizer=Words(minimum_count=1), length=16, batch=8, accumulate=2, steps=12,
+                  schedule=Constant(), held_out=2000)
+study = Study(baseline=baseline, seeds=3, primary="auc", better="higher", challengers={
+    "untied": at(baseline, {"objective.tie": "nothing"}),
+    "bert": at(baseline, {"model": bert(1, 2, 16), "objective": MaskedLM()})})
+'''
+
+
+def test_a_study_on_auc(tmp_path, prose):
+    """Judged on AUC; a model that detects nothing is incomparable, and says so instead of ending the study."""
+    path = tmp_path / "tying.py"
+    path.write_text(STUDY.replace("TEXT", repr(str(prose))), encoding="utf-8")
+    line = "from headtohead.cli import main; main()"
+    words = [sys.executable, "-c", line, "run", str(path), "--out", str(tmp_path / "out")]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 1, ended.stderr  # for what is INVALID
+    verdict = json.loads((tmp_path / "out/verdict.json").read_text())
+    assert verdict["primary"] == {"name": "auc", "unit": "fraction", "better": "higher"} and verdict["margin"] == 0.01
+    assert (verdict["arms"]["bert"]["verdict"], verdict["arms"]["bert"]["qualifiers"][0]) == ("INVALID", "INCOMPARABLE")
+    assert verdict["arms"]["untied"]["verdict"] != "INVALID" and verdict["arms"]["untied"]["seeds"] == 3
+    measures = json.loads((tmp_path / "out/arms/baseline/seed0/measures.json").read_text())
+    assert {*Replaced.measured} < measures.keys() and 0 < measures["auc"] < 1
+    assert json.loads((tmp_path / "out/arms/bert/seed0/measures.json").read_text())["auc"] is None
+    step = json.loads((tmp_path / "out/arms/baseline/seed0/steps.jsonl").read_text().splitlines()[-1])
+    assert step["loss"] == pytest.approx(step["loss.generator"] + step["loss.discriminator"])
+
+
+def test_a_measure_that_the_baseline_has_not_is_refused():
+    with pytest.raises(Mistake, match="primary names the measure 'auc', which the baseline's CausalLM has not"):
+        validate(Study(baseline=tiny(), challengers={"deep": tiny({"model.layers": 2})}, primary="auc"))
