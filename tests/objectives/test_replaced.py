@@ -297,6 +297,12 @@ def test_each_network_has_dropout_of_its_own():
     assert not (keys[0] == keys[1]).any()
 
 
+def test_both_networks_are_compiled():
+    learner = network(tiny(objective=objective()))
+    learner.accelerate()
+    assert all(block._compiled_call_impl for body in (learner.model, learner.generator) for block in body.blocks)
+
+
 def test_no_gradient_runs_through_the_draw():
     learner = network(tiny(objective=objective(tie="nothing")))
     learner(batch_of(tiny(objective=objective())))["discriminator"].sum.backward()
