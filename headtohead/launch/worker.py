@@ -49,7 +49,8 @@ def work(out: Path, trusted: str | None, seeds: int) -> int:
                 continue
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                run = Run(folder, arms[arm], seed + plan.get("fresh", {}).get(arm, 0), route, plan["lock"])
+                number = seed + plan.get("fresh", {}).get(arm, 0)
+                run = Run(folder, arms[arm], number, route, plan["lock"], plan["primary"]["name"])
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
                 if plan.get("purpose") == TUNE:

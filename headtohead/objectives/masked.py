@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from headtohead.objectives import Batch, Exam, Objective, one_document, segments_of
+from headtohead.model import Model
+from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document, segments_of
 from headtohead.spec import Size
 from headtohead.text.exam import REPLICATES
 from headtohead.text.examples import Rows
@@ -35,6 +36,11 @@ class MaskedLM(Objective):
             yield f"rate = {self.rate} must lie between 0 and 1"
         if self.masked < 0 or self.random < 0 or self.masked + self.random > 1:
             yield f"masked = {self.masked} and random = {self.random} must be shares that add up to at most 1"
+        if recipe.objective is self:  # not where another objective has its masks alone
+            yield from no_tokens(recipe.model)
+
+    def networks(self, model: Model) -> dict[str, tuple[Model, float]]:
+        return {"model": (model, self.rate)}
 
     def prepare(self, rows: Rows, noise: np.random.Generator, vocabulary: Vocabulary) -> Batch:
         maskable = _maskable(rows, vocabulary)
