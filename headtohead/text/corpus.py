@@ -96,14 +96,18 @@ class Documents:
             yield from self.ranges[at : at + MANY].tolist()
 
     def _read(self, start: int, stop: int) -> bytes:
-        """A piece of the file; what was read long ago goes out of memory, where it would count as ours."""
-        self.touched += max(stop - start, FAULT)
+        self._touch(stop - start)
+        return self.raw[start:stop]
+
+    def _touch(self, size: int) -> None:
+        """So much will be read: what was read before goes out of memory in time, where it would count as ours."""
+        self.touched += max(size, FAULT)
         if self.touched > RESIDENT and isinstance(self.raw, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.raw.madvise(mmap.MADV_DONTNEED)
             self.touched = 0
-        return self.raw[start:stop]
 
     def _line_end(self, start: int, end: int) -> int:
+        self._touch(min(LONGEST_LINE, end - start))
         place = self.raw.find(b"\n", start + PAGE - 1, min(start + LONGEST_LINE, end))
         if place < 0 and end - start > LONGEST_LINE:
             place = self.raw.rfind(b" ", start + 1, start + LONGEST_LINE) - 1  # a space begins the next piece
