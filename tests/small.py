@@ -32,6 +32,7 @@ from headtohead.audit.causality import redrawn
 from headtohead.parts.dropout import row_keys
 from headtohead.spec import Mistake, hints
 from headtohead.study import refuse
+from headtohead.text.exam import exam_sets
 from headtohead.text.vocabulary import CharacterVocabulary
 
 # A number that fits a model of width 8, length 6 and two layers, where a variant's own default does not or says little.
@@ -157,7 +158,9 @@ def rows(width: int, seed: int = 0) -> Rows:
     document[0, half:], document[1, rest:] = 1, -1
     position = np.tile(np.arange(width), (2, 1))
     position[0, half:] -= half
-    return Rows(np.where(document < 0, VOCABULARY.pad, ids), position, document, fresh=document >= 0)
+    fresh = document >= 0
+    exam = exam_sets(np.array([0, fresh.size]), fresh.reshape(-1)).reshape(fresh.shape)
+    return Rows(np.where(fresh, ids, VOCABULARY.pad), position, document, fresh=fresh, exam=exam)
 
 
 def batch_of(recipe: Recipe, seed: int = 0) -> Batch:

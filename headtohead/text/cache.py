@@ -21,6 +21,7 @@ from headtohead.text import store
 from headtohead.text.columns import Column, pieces
 from headtohead.text.corpus import Corpus, open_corpus
 from headtohead.text.encode import COLUMNS, Counts, encode
+from headtohead.text.memo import Memo
 from headtohead.text.source import Text
 from headtohead.text.split import Split
 from headtohead.text.subwords import NamedVocabulary
@@ -101,7 +102,7 @@ def manifest(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> dict[s
 def _entry(text: Text, tokenizer: Tokenizer, split: Split, read: Callable[[Path], T]) -> T:
     """`read` of the folder of a prepared text, which is filled first where there is none."""
     corpus = open_corpus(text, split)
-    made = (type(tokenizer), Tokenizer, Vocabulary, NamedVocabulary, Side, Column, encode)
+    made = (type(tokenizer), Tokenizer, Vocabulary, NamedVocabulary, Memo, Side, Column, encode)
     code = [store.code(thing) for thing in made]
     key = store.key("tokens", corpus.folder.name, describe(tokenizer), tokenizer.identity(), code)
     settings = {"text": describe(text), "tokenizer": describe(tokenizer), "split": describe(split)}
@@ -181,8 +182,11 @@ def _counted(folder: Path, side: str, counts: Counts) -> dict[str, int]:
 def _block_sizes(folder: Path) -> np.ndarray:
     """Bytes of each block of the training side."""
     covered = np.load(folder / "train.bytes.npy", mmap_mode="r")
-    ends = np.load(folder / "train.documents.npy")
-    return np.array([int(covered[start:end].sum(dtype=np.int64)) for start, end in pairwise(ends.tolist())])
+    ends = np.load(folder / "train.documents.npy").tolist()
+    with open(folder / "train.bytes.npy", "rb") as file:  # read, not mapped: see columns.pieces
+        file.seek(covered.offset + ends[0] * covered.itemsize)
+        blocks = (np.fromfile(file, covered.dtype, end - start) for start, end in pairwise(ends))
+        return np.array([int(block.sum(dtype=np.int64)) for block in blocks])
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ from headtohead.text.source import SIDES, Document, Text
 from headtohead.text.split import Split, draw
 
 PAGE = 1 << 20  # bytes that are handled at a time: no document, however long, is ever whole in memory
-LONGEST_LINE = 1 << 22  # bytes; a longer line is cut at a space, or where there is none anywhere
+LONGEST_LINE = 1 << 21  # bytes; a longer line is cut at a space, or where there is none anywhere
 RESIDENT = 1 << 26  # bytes of the mapped file that may stay in memory
 FAULT = 1 << 16  # bytes that one read maps at least
 MANY = 1 << 14  # documents that are handled at a time
@@ -96,14 +96,18 @@ class Documents:
             yield from self.ranges[at : at + MANY].tolist()
 
     def _read(self, start: int, stop: int) -> bytes:
-        """A piece of the file; what was read long ago goes out of memory, where it would count as ours."""
-        self.touched += max(stop - start, FAULT)
+        self._touch(stop - start)
+        return self.raw[start:stop]
+
+    def _touch(self, size: int) -> None:
+        """So much will be read: what was read before goes out of memory in time, where it would count as ours."""
+        self.touched += max(size, FAULT)
         if self.touched > RESIDENT and isinstance(self.raw, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.raw.madvise(mmap.MADV_DONTNEED)
             self.touched = 0
-        return self.raw[start:stop]
 
     def _line_end(self, start: int, end: int) -> int:
+        self._touch(min(LONGEST_LINE, end - start))
         place = self.raw.find(b"\n", start + PAGE - 1, min(start + LONGEST_LINE, end))
         if place < 0 and end - start > LONGEST_LINE:
             place = self.raw.rfind(b" ", start + 1, start + LONGEST_LINE) - 1  # a space begins the next piece
@@ -231,11 +235,14 @@ def _sides(ranges: np.ndarray, marks: np.ndarray, owners: np.ndarray, split: Spl
 
 def _cut(path: Path, share: float) -> tuple[np.ndarray, np.ndarray]:
     """One document: its first characters for training, the rest for validation."""
-    raw = np.memmap(path, dtype=np.uint8, mode="r")
-    starts = range(0, len(raw), PAGE)
-    counts = [int((raw[at : at + PAGE] & 0xC0 != 0x80).sum()) for at in starts]  # of characters, by their first byte
-    wanted = math.floor(round(sum(counts) * (1 - share), 6))
-    page = int(np.searchsorted(np.cumsum(counts), wanted, side="right"))
-    at = starts[page]
-    border = at + int(np.flatnonzero(raw[at : at + PAGE] & 0xC0 != 0x80)[wanted - sum(counts[:page])])
-    return np.array([[0, border]]), np.array([[border, len(raw)]])
+    size = path.stat().st_size
+    pages = [int(_firsts(path, at).sum()) for at in range(0, size, PAGE)]  # characters in each
+    wanted = math.floor(round(sum(pages) * (1 - share), 6))
+    page = int(np.searchsorted(np.cumsum(pages), wanted, side="right"))
+    border = page * PAGE + int(np.flatnonzero(_firsts(path, page * PAGE))[wanted - sum(pages[:page])])
+    return np.array([[0, border]]), np.array([[border, size]])
+
+
+def _firsts(path: Path, at: int) -> np.ndarray:
+    """Which bytes of a page are the first of a character."""
+    return np.fromfile(path, np.uint8, PAGE, offset=at) & 0xC0 != 0x80

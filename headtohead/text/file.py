@@ -17,23 +17,23 @@ class File(Text):
     """A file, or a folder of files (recursive): .txt, .jsonl, .csv, .tsv (also .gz or .zst of them), .parquet.
 
     A text file is a document, or each of its lines is one (`border="line"`), or what stands between blank lines; a row
-    of a table or of JSON Lines is a document, its text in `column` (a number counts the columns of a table without a
-    heading). `after_tab` keeps of each line what follows its last tab. Bytes that are not UTF-8 are refused, replaced
-    by U+FFFD or skipped, and counted. `validation` names files that are held out, in place of a draw.
+    of a table or of JSON Lines is a document, its text in `column` (of a table without a heading, its number from 1
+    on). `after_tab` keeps of each line what follows its last tab. Bytes that are not UTF-8 are refused, replaced by
+    U+FFFD or skipped, and counted. `validation` names files that are held out, in place of a draw.
 
     One document: its first 90 % of characters train, the rest is held out (nanoGPT's split of Shakespeare). Several:
     whole documents are held out. A relative path counts from the current folder.
     """
 
     path: str
-    column: str = "text"
+    column: str | int = "text"
     border: Border = "file"
     after_tab: bool = False
     errors: Errors = "refuse"
     validation: str = ""
 
     def documents(self, tally: Counter[str]) -> Iterator[Document]:
-        reading = Reading(self.column, self.border, self.after_tab, self.errors)
+        reading = Reading(str(self.column), self.border, self.after_tab, self.errors)
         for side, file in self._files():
             for document in documents(file, reading, tally):
                 yield document._replace(side=side) if side else document

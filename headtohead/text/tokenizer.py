@@ -45,7 +45,10 @@ class Characters(Tokenizer):
     bare: bool = False
 
     def train(self, documents: Iterable[str]) -> CharacterVocabulary:
-        return CharacterVocabulary("".join(sorted(set().union(*documents))), self.bare)
+        letters: set[str] = set()
+        for document in documents:  # one after another: union(*documents) would hold them all
+            letters.update(document)
+        return CharacterVocabulary("".join(sorted(letters)), self.bare)
 
 
 class Words(Tokenizer):

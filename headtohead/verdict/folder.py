@@ -42,14 +42,7 @@ def read_study(out: Path) -> dict[str, Any]:
     path = out / "study.json"
     if not path.exists():
         raise Mistake(f"{out} holds no study.json; name the folder that `h2h run STUDY --out DIR` wrote")
-    return _read(path)
-
-
-def _read(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise Mistake(f"{path} is not JSON ({error}); delete it and run the study again, which resumes") from None
+    return read_json(path)
 
 
 def command(study: Mapping[str, Any], out: str | None = None) -> str:
@@ -114,7 +107,7 @@ def _unfinished(folder: Path, primary: str) -> str | None:
     """What keeps a run from being judged, or None."""
     if not (folder / "status.json").exists():
         return "no status.json"
-    status = _read(folder / "status.json")
+    status = read_json(folder / "status.json")
     if status["state"] == FAILED:
         return None
     if status["state"] != FINISHED:
@@ -122,11 +115,11 @@ def _unfinished(folder: Path, primary: str) -> str | None:
     for name in ("measures.json", "audits.json", "steps.jsonl"):
         if not (folder / name).exists():
             return f"no {name}"
-    return None if primary in _read(folder / "measures.json") else f"measures.json has no {primary!r}"
+    return None if primary in read_json(folder / "measures.json") else f"measures.json has no {primary!r}"
 
 
 def _read_run(folder: Path, lock: str | None) -> Run:
-    status = _read(folder / "status.json")
+    status = read_json(folder / "status.json")
     if status.get("lock", lock) != lock:
         raise Mistake(f"{folder} is of another study: it was run under another lock; delete it and run the study again")
     measures, audits = (folder / name for name in ("measures.json", "audits.json"))
@@ -137,8 +130,8 @@ def _read_run(folder: Path, lock: str | None) -> Run:
         seconds=status.get("seconds") or 0.0,
         steady=status.get("steady_seconds") or status.get("seconds") or 0.0,
         memory=status.get("peak_memory"),
-        measures=_read(measures) if measures.exists() else {},  # a failed run may have left none
-        audits=_read(audits) if audits.exists() else [],
+        measures=read_json(measures) if measures.exists() else {},  # a failed run may have left none
+        audits=read_json(audits, list) if audits.exists() else [],
     )
 
 

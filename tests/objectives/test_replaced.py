@@ -39,6 +39,7 @@ from headtohead.objectives import cut
 from headtohead.objectives.replaced import auc, draw, put
 from headtohead.spec import Mistake
 from headtohead.study import refuse, validate
+from headtohead.text.exam import exam_sets
 
 (SMALL,) = FITTING["Replaced"]["generator"]
 HALF, OFFICIAL = FITTING["Replaced"]["masking"]
@@ -362,6 +363,7 @@ def test_exams_do_not_depend_on_batches():
     more = {name: np.ones((7, 6), int) for name in ("source", "bytes", "characters")}
     document = np.zeros((7, 6), dtype=int)
     document[3, 4:] = -1
+    more["exam"] = exam_sets(np.array([0, document.size]), document.reshape(-1) >= 0).reshape(document.shape)
     given_ = Rows(ids, np.tile(np.arange(6), (7, 1)), document, fresh=document >= 0, **more)
 
     def figures(size):

@@ -100,6 +100,12 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path, monkeypatch):
         opened(tmp_path / "a.txt")
 
 
+def test_a_column_by_number(tmp_path):
+    write(tmp_path, {"a.tsv": "good film\t1\nbad film\t0\n"})
+    assert both(File(str(tmp_path), column=1)) == both(File(str(tmp_path), column="1"))
+    assert sorted(sum(both(File(str(tmp_path), column=1)), [])) == ["bad film", "good film"]  # noqa: RUF017
+
+
 def test_given_files_are_held_out_wherever_they_lie(tmp_path):
     write(tmp_path, {"a/1.txt": "one", "a/2.txt": "two", "a/dev/3.txt": "three", "4.txt": "four"})
     inside = File(str(tmp_path / "a"), validation=str(tmp_path / "a/dev"))

@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import groupby
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headtohead.spec import Mistake
@@ -89,6 +89,7 @@ lines = st.lists(st.text(st.sampled_from("ab \tשé"), max_size=5), max_size=8)
 cuts = st.lists(st.integers(0, 40), max_size=5).map(sorted)
 
 
+@settings(deadline=None)
 @given(lines, st.sampled_from(["\n", "\r\n"]), cuts, st.integers(1, 6))
 def test_borders_are_found_wherever_the_text_is_cut(lines, end, cuts, piece):
     text = end.join(lines)
@@ -103,6 +104,7 @@ def test_borders_are_found_wherever_the_text_is_cut(lines, end, cuts, piece):
     assert all(len(part.text) < piece + max(map(len, pieces)) + 2 for part in whole)
 
 
+@settings(deadline=None)
 @given(lines, cuts)
 def test_what_follows_the_last_tab_is_kept(tmp_path_factory, lines, cuts):
     path = tmp_path_factory.mktemp("leipzig") / "epo-sentences.txt"
@@ -120,6 +122,7 @@ def test_a_long_line_comes_in_pieces(tmp_path, monkeypatch):
     assert parts[1].goes_on and not parts[-1].goes_on
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(1, 9))
 def test_bytes_that_are_not_utf8(tmp_path_factory, data, block):
     """Refused at the place where Python's own decoder stops; left out or replaced one by one, and counted."""

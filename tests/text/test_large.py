@@ -16,6 +16,7 @@ from headtohead.text.file import File
 from headtohead.text.tokenizer import Characters
 tokens = prepare(File(sys.argv[1]), Characters())
 own, workers = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+# the sum comes after: it reads mapped arrays, and mapped pages count
 print(int(tokens.train.characters.sum(dtype="i8") + tokens.validation.characters.sum(dtype="i8")), own, workers)
 """
 

@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headtohead.text import memo
@@ -26,6 +26,7 @@ def directly(texts):
         return [VOCABULARY.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
 
 
+@settings(deadline=None)
 @given(st.lists(anything | wordy, max_size=5))
 @example(["fox\t  fox \x1c fox!\x1c", "", " ", "fox\x85 it's", "\u2003 \u2003fox  "])
 def test_ids_are_the_librarys_own(texts):
@@ -34,6 +35,7 @@ def test_ids_are_the_librarys_own(texts):
     assert len(counts) == len(texts) and ids.dtype == np.int32
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(wordy, max_size=3), max_size=6), st.integers(0, 6))
 def test_what_was_forgotten_is_learnt_again(batches, most):
     with pytest.MonkeyPatch.context() as patch:
@@ -44,6 +46,7 @@ def test_what_was_forgotten_is_learnt_again(batches, most):
             assert ids.tolist() == [*chain(*directly(texts))] and counts.tolist() == [*map(len, directly(texts))]
 
 
+@settings(deadline=None)
 @given(anything | wordy)
 def test_pieces_are_the_whole_text(text):
     assert "".join(PIECES.findall(text)) == text == "".join(LINES.findall(text))

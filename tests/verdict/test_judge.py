@@ -397,7 +397,7 @@ def test_no_study_and_broken_files(write, tmp_path):
     with pytest.raises(Mistake, match=r"steps\.jsonl line 4 is not JSON"):
         judge(out)
     (out / "arms/small/seed0/measures.json").write_text('{"loss": ')
-    with pytest.raises(Mistake, match=r"measures\.json is not JSON"):
+    with pytest.raises(Mistake, match=r"measures\.json is damaged"):
         judge(out)
 
 
