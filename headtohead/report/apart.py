@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headtohead.report import numbers
+from headtohead.report.card import INCOMPARABLE
 from headtohead.report.document import Section, Table, Text
 from headtohead.report.folder import Folder, mean
-from headtohead.verdict.words import INCOMPARABLE
 
 PARTS = 50  # stretches that a run is cut into, so that a mean over one is steadier than a single batch
 GAIN = 0.9

@@ -8,13 +8,13 @@ from typing import Any
 from headtohead.report import beside, numbers
 from headtohead.report.glossary import CLAIMS, LABELS, SIZES, VERDICTS, explain
 from headtohead.report.numbers import Scale
-from headtohead.verdict.words import INCOMPARABLE
 
 Entry = Mapping[str, Any]  # a challenger's part of the verdict
 Fact = tuple[str, list[str]]
 
 COSTS = {"parameters": "parameters", "flops": "FLOPs", "seconds": "time", "memory": "memory", "dollars": "dollars"}
 UNTUNED = "untuned"
+INCOMPARABLE = "INCOMPARABLE"
 REFUSED = ("INVALID", "UNSTABLE")
 SILENT = (*REFUSED, "UNREPLICATED")  # verdicts beside which no probability may stand
 TUNING = "none on record: every arm has the settings that the study gives it, which may not be its best"

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from headtohead.report import numbers
-from headtohead.report.card import Fact, best_first, effect_scale, facts, interval, unit
+from headtohead.report.card import INCOMPARABLE, Fact, best_first, effect_scale, facts, interval, unit
 from headtohead.report.glossary import VERDICTS
-from headtohead.verdict.words import INCOMPARABLE
 
 COLOURS = {"good": "32", "bad": "31", "refused": "1;31", "same": "36", "open": "33"}
 LABEL = 14  # columns for the names of the facts
