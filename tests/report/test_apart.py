@@ -11,6 +11,7 @@ from headtohead.report.document import Table, Text
 from headtohead.report.folder import read_folder
 from headtohead.report.page import compose
 from headtohead.report.terminal import verdict_table
+from headtohead.verdict import words
 from headtohead.verdict.sentence import sentence
 
 
@@ -91,3 +92,7 @@ def test_of_different_texts_nothing_is_subtracted(tmp_path):
         assert not any(f"{difference:.{digits}f}".lstrip("-") in text for digits in (4, 5))
     assert "better in" not in text and "perplexity ×" not in text
     assert card.NOT_GIVEN in text and "No difference is given" in text
+
+
+def test_the_label_is_the_verdicts_own():
+    assert card.INCOMPARABLE == words.INCOMPARABLE
