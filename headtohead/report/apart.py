@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headtohead.report import numbers
+from headtohead.report.card import INCOMPARABLE
 from headtohead.report.document import Section, Table, Text
 from headtohead.report.folder import Folder, mean
-from headtohead.verdict.words import INCOMPARABLE
 
 PARTS = 50  # stretches that a run is cut into, so that a mean over one is steadier than a single batch
 GAIN = 0.9
@@ -24,8 +24,8 @@ OTHER_TOKENS = (
 BESIDE = (
     "What stands side by side below describes each arm on its own text. The share that was gained is (unigram entropy − "
     "loss) / unigram entropy: how much of what the frequencies of single tokens leave open the model has learnt to foresee. "
-    "That entropy is the held-out text's under the training text's frequencies. It takes the size of the alphabet out, and "
-    "nothing else."
+    "That entropy is the held-out text's under the training text's frequencies. It takes out how many letters there are "
+    "and how often each occurs, and nothing else."
 )
 
 
@@ -45,25 +45,24 @@ def sections(folder: Folder) -> Iterator[Section]:
         )
         if mine
     ]
-    columns = ["arm", "text", "different tokens", "unigram entropy", "loss", "gained", "bits per character"]
-    columns += ["bits per byte", f"steps to {GAIN:.0%} of the gain".replace("%", " %")]
-    rows = [_row(folder, arm) for arm in folder.arms]
+    figures = ["text", "different tokens", "unigram entropy", "loss", "gained", "bits per character", "bits per byte"]
+    figures.append(f"steps to {100 * GAIN:.0f} % of the gain")
+    rows = [list(row) for row in zip(figures, *(_figures(folder, arm) for arm in folder.arms), strict=True)]
     caption = (
         "Means over seeds, with the range in brackets. Entropy and loss in nats per token of the arm's own text. Steps: "
         f"until the mean training loss over a {PARTS}th of the run has come {100 * GAIN:.0f} % of the way from the unigram "
         "entropy to where the run ended."
     )
-    yield Section("Different texts", [*told, Text(BESIDE), Table(caption, columns, rows, frozenset({0, 1}))])
+    yield Section("Different texts", [*told, Text(BESIDE), Table(caption, ["", *folder.arms], rows)])
 
 
-def _row(folder: Folder, arm: str) -> list[str]:
+def _figures(folder: Folder, arm: str) -> list[str]:
     text = folder.study.get("texts", {}).get(arm, {})
     loss, entropy = folder.measured(arm, "loss"), folder.measured(arm, "unigram")
     gained = [100 * (entropy[seed] - loss[seed]) / entropy[seed] for seed in loss if seed in entropy]
     reached = [_steps(folder.traces[arm][seed].losses, entropy[seed]) for seed in loss if seed in entropy]
     steps = [float(found) for found in reached if found is not None]
     return [
-        arm,
         text.get("name", numbers.NOTHING),
         numbers.whole(text.get("vocabulary")),
         _told(list(map(float, entropy.values()))),

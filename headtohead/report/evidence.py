@@ -149,8 +149,8 @@ def _text(text: dict[str, Any], training: set[int | None]) -> list[card.Fact]:
 def _examples(counts: dict[str, int]) -> list[str]:
     """How many rows there are, and what of the text no row has: one in seven of study 2's documents, and nobody saw."""
     lines = counts.get("rows", 0) + counts.get("dropped", 0)  # where a row is a line
-    beside = [what for what in ("truncated", "dropped") if what in counts and "rows" in counts]
-    share: dict[str, str] = {what: f" ({100 * counts[what] / lines:.1f} %)" for what in beside}
+    beside: list[str] = [what for what in ("truncated", "dropped") if what in counts and "rows" in counts]
+    share = {what: f" ({100 * counts[what] / lines:.1f} %)" for what in beside}
     return [f"{numbers.whole(count)} {what}{share.get(what, '')}" for what, count in counts.items()]
 
 

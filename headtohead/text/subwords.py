@@ -86,8 +86,8 @@ class NamedVocabulary(Vocabulary):
         found = {IN_TRANSFORMERS[role]: name_for(role, tuple(self.named)) for role in IN_TRANSFORMERS}
         ends = name_for("separator", tuple(self.named))
         found |= {} if found["eos_token"] else {"eos_token": ends}
-        if "[CLS]" in self.named and "[SEP]" in self.named:
-            found |= {"cls_token": "[CLS]", "sep_token": "[SEP]", "bos_token": None, "eos_token": None}
+        if found["bos_token"] and found["eos_token"]:
+            found |= {"cls_token": found["bos_token"], "sep_token": found["eos_token"]}
         return {role: name for role, name in found.items() if name is not None}
 
 

@@ -6,9 +6,13 @@ import statistics
 import pytest
 from report_folder import BASE, CHAL, judged, write_study
 
-from headtohead.report import apart, evidence
+from headtohead.report import apart, card, evidence, markdown
 from headtohead.report.document import Table, Text
 from headtohead.report.folder import read_folder
+from headtohead.report.page import compose
+from headtohead.report.terminal import verdict_table
+from headtohead.verdict import words
+from headtohead.verdict.sentence import sentence
 
 
 def rewrite(path, **more):
@@ -32,13 +36,14 @@ def test_the_page_says_why_and_what_stands_beside(tmp_path):
     assert isinstance(warning, Text) and warning.tone == "warning" and section.warns
     assert warning.text.startswith("INCOMPARABLE: small, scored on another text than the baseline")
     assert isinstance(beside, Text) and isinstance(table, Table)
-    ours, theirs = table.rows
-    assert ours[:3] == ["baseline", "a-text", "1,024"] and theirs[:3] == ["small", "another", "99"]
+    names, ours, theirs = (list(column) for column in zip(*table.rows, strict=True))
+    assert table.columns == ["", "baseline", "small"] and names[-1] == "steps to 90 % of the gain"
+    assert ours[:2] == ["a-text", "1,024"] and theirs[:2] == ["another", "99"]
     gained = [100 * (5.0 - loss) / 5.0 for loss in CHAL]
-    assert theirs[5].startswith(f"{statistics.mean(gained):.1f} %") and f"{max(gained):.1f} %" in theirs[5]
-    assert (ours[6], theirs[6]) == ("–", "4.900")
+    assert theirs[4].startswith(f"{statistics.mean(gained):.1f} %") and f"{max(gained):.1f} %" in theirs[4]
+    assert (ours[5], theirs[5]) == ("–", "4.900")
     # the training loss falls by .4 a step from 7.0; 90 % of the way from 5.5 to 4.2 is 4.33, passed at the last of 8 steps
-    assert ours[8] == "8.00"
+    assert ours[7] == "8.00"
 
 
 def test_the_same_text_in_other_tokens_is_told_apart(tmp_path):
@@ -70,3 +75,24 @@ def test_what_no_row_has_is_told_with_its_share():
     told = evidence._examples({"rows": 6, "truncated": 2, "dropped": 2})
     assert told == ["6 rows", "2 truncated (25.0 %)", "2 dropped (25.0 %)"]
     assert evidence._examples({"windows": 1000}) == ["1,000 windows"]
+
+
+def test_of_different_texts_nothing_is_subtracted(tmp_path):
+    folder = apart_study(tmp_path / "study")
+    entry = folder.verdict["arms"]["small"]
+    assert (entry["verdict"], entry["qualifiers"][0]) == ("INVALID", "INCOMPARABLE")
+    assert [entry[name] for name in ("effect", "interval", "relative", "perplexity_ratio", "p", "p_adjusted")] == [
+        None
+    ] * 6
+    assert card.effects(entry, folder.verdict["primary"]) == [card.NOT_GIVEN]
+    assert "no difference is given" in sentence("small", entry, folder.verdict)
+    text = markdown.render(compose(folder)) + verdict_table(folder.verdict)
+    for seed in range(5):
+        difference = CHAL[seed] - BASE[seed]
+        assert not any(f"{difference:.{digits}f}".lstrip("-") in text for digits in (4, 5))
+    assert "better in" not in text and "perplexity ×" not in text
+    assert card.NOT_GIVEN in text and "No difference is given" in text
+
+
+def test_the_label_is_the_verdicts_own():
+    assert card.INCOMPARABLE == words.INCOMPARABLE

@@ -83,8 +83,12 @@ def test_transformers_loads_the_same_numbers(name, tmp_path):
     assert len(theirs) == vocabulary.size + (vocabulary.mask == vocabulary.size)
 
 
-@pytest.mark.parametrize("text", ["esperanto", "hebrew", "shakespeare"])
-@pytest.mark.parametrize("name", ["study 1", "word pieces", "characters", "words"])
+REAL = [(name, text) for name in ("study 1", "word pieces", "characters", "words") for text in ("esperanto", "hebrew")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [REAL[0], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in REAL[1:])]
+)
 def test_transformers_agrees_on_ten_thousand_real_lines(name, text, real, tmp_path):
     lines = [line for line in Path(real(text)).read_text().split("\n") if line.strip()][:10_000]
     size = {"size": 2000} if name in ("study 1", "word pieces") else {}
