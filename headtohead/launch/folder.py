@@ -17,7 +17,7 @@ from headtohead.launch.routing import choose_route, jobs_here
 from headtohead.measure import MEASURES, cost
 from headtohead.objectives import Prediction
 from headtohead.plan import CONTROLS, Loaded
-from headtohead.request import LOCKED, Options, file_hash, lock_content, lock_of, plan_of, request
+from headtohead.request import LOCKED, TUNE, Options, file_hash, lock_content, lock_of, plan_of, request
 from headtohead.run import batches
 from headtohead.spec import Mistake, describe, diff, fields, short
 from headtohead.study import Claim, Recipe, Study, levels_of, network_of
@@ -33,7 +33,8 @@ def refuse_other(before: dict[str, Any] | None, plan: dict[str, Any], out: Path)
         return
     what = differences(before, plan, plan["request"]["reference"] or plan["study"])
     alike = all(before.get(name) == plan[name] for name in LOCKED if name != "seeds")
-    fresh = ", or ask for fresh seeds with --confirm N" if alike and plan["request"]["confirm"] is None else ""
+    verdict = plan.get("purpose") != TUNE and plan["request"]["confirm"] is None
+    fresh = ", or ask for fresh seeds with --confirm N" if alike and verdict else ""
     raise Mistake(f"{out} was locked with {what}; choose another folder with --out{fresh}, or delete this one")
 
 

@@ -43,7 +43,7 @@ def plan_tuning(loaded: Loaded, options: Options, rates: Sequence[float], seeds:
     arms = {
         name: settled(made.study, {arm: {RATE: values[RATE]}}).arms()[arm] for name, (arm, values) in trials.items()
     }
-    rehearse(replace(made.study, challengers={**made.study.challengers}))
+    rehearse(made.study)
     whole = make_plan(
         loaded, Made(replace(made.study, challengers=arms, looks=(), grid=(), claims=()), made.values), options
     )

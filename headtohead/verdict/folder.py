@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headtohead.files import read_json
-from headtohead.request import folder_for, options_from
+from headtohead.request import TUNE, folder_for, options_from
 from headtohead.spec import Mistake
 from headtohead.verdict.compare import Outcome, Seed
 from headtohead.verdict.margins import Measure
@@ -42,7 +42,11 @@ def read_study(out: Path) -> dict[str, Any]:
     path = out / "study.json"
     if not path.exists():
         raise Mistake(f"{out} holds no study.json; name the folder that `h2h run STUDY --out DIR` wrote")
-    return read_json(path)
+    study: dict[str, Any] = read_json(path)
+    if study.get("purpose") == TUNE:
+        name = study["request"]["reference"]
+        raise Mistake(f"{out} holds a tuning, on which no verdict rests; use it with: h2h run {name} --tuned {out}")
+    return study
 
 
 def command(study: Mapping[str, Any], out: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """What the judge says of the runs that train.py made: python tests/calibration/judge.py OUT STUDIES.
 
-A/A: the baseline with three seeds against the baseline with three others, so many studies; runs are taken in order, and used
-again in a second and third order where there are not enough, so that no two studies have the same pair. Planted: disjoint
+A/A: the baseline with three seeds against the baseline with three others, so many studies. Runs are taken in order, and where
+there are not enough again in a random order, so that those studies are not independent of the first. Planted: disjoint
 groups of 3, 5 and 8 seeds, with the power that the spread over all seeds predicts.
 """
 

@@ -190,3 +190,20 @@ def test_a_study_that_goes_on_keeps_the_steps_that_it_was_locked_with(loaded, tm
         arms_of(out, plan | {"request": request(mine.path, options)}, plan["code"])["own"].steps
         == again["made"].get("own", ["own", {"steps": 300}])[1]["steps"]
     )
+
+
+def test_a_tuning_is_no_verdict(loaded, tmp_path):
+    from headtohead.verdict.judge import judge
+
+    _, place = tuned(loaded(), tmp_path)
+    with pytest.raises(
+        Mistake, match=r"holds a tuning, on which no verdict rests; use it with: h2h run .*mine.py --tuned "
+    ):
+        judge(place)
+
+
+def test_other_rates_go_into_another_folder(loaded, tmp_path):
+    mine = loaded()
+    _, place = tuned(mine, tmp_path)
+    with pytest.raises(Mistake, match=r"choose another folder with --out, or delete this one"):
+        lay_out(planned(mine, (1e-3, 2e-3, 4e-3)), mine.path, place, 2)

@@ -171,3 +171,20 @@ def test_the_commands_of_the_docs_judge_the_exports(tmp_path, monkeypatch, capsy
         else:
             subprocess.run(line, shell=True, check=True)
     assert judged == 3
+
+
+def test_the_docs_write_what_tensorboard_holds(tmp_path, monkeypatch):
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    from torch.utils.tensorboard import SummaryWriter
+
+    for row in runs():
+        with SummaryWriter(str(tmp_path / f"logs/{row['arm']}/seed{row['seed']}")) as log:
+            for step in (100, 200):
+                log.add_scalar("val/loss", row["value"] + (200 - step) / 100, step)
+                log.add_scalar("train/loss", 9 - step / 100, step)
+    monkeypatch.chdir(tmp_path)
+    exec(re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.S)[0], {})
+    renamed = (tmp_path / "scalars.csv").read_text().replace("tag", "metric", 1)
+    (tmp_path / "results.csv").write_text(renamed)
+    entry = judge_table(tmp_path / "results.csv", "val/loss")["arms"]["small"]
+    assert entry["effect"] == pytest.approx(-0.0104, abs=1e-6)  # the logs are float32
