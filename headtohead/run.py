@@ -19,17 +19,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from headtohead.audit import Finding, causality
+from headtohead.audit import Finding
+from headtohead.audit.arm import audit_trained, kept_with_arm
+from headtohead.audit.record import Scored, audit_record, read_steps
 from headtohead.checkpoint import load_checkpoint, save_checkpoint, save_weights
 from headtohead.files import write_atomically, write_json
 from headtohead.measure import cost
-from headtohead.measure.likelihood import likelihood
+from headtohead.measure.likelihood import at_most, likelihood
 from headtohead.objectives import Batch, Prediction, cut
 from headtohead.parts.dropout import row_keys
 from headtohead.spec import describe
 from headtohead.study import Recipe, network_of
 from headtohead.text.cache import Tokens, prepare
+from headtohead.text.corpus import open_corpus
 from headtohead.text.examples import digest
+from headtohead.text.overlap import text_hash
 from headtohead.train import Route, Step, train
 
 CHECKPOINT_SECONDS = float(os.environ.get("H2H_CHECKPOINT_SECONDS", "15"))  # what a power cut may cost
@@ -65,7 +69,16 @@ def batches(recipe: Recipe, tokens: Tokens, seed: int, first: int) -> Iterator[t
 class Run:
     """The folder of one arm and seed and what is kept in it."""
 
-    def __init__(self, folder: Path, recipe: Recipe, seed: int, route: Route, lock: str = "") -> None:
+    def __init__(  # noqa: PLR0913 (all that a run is made of)
+        self,
+        folder: Path,
+        recipe: Recipe,
+        seed: int,
+        route: Route,
+        lock: str = "",
+        baseline: Recipe | None = None,  # what the arm is compared with; None is the baseline itself
+    ) -> None:
+        self.baseline = baseline
         self.folder, self.recipe, self.seed, self.route, self.lock = folder, recipe, seed, route, lock
         self.tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         self.vocabulary = self.tokens.vocabulary.size
@@ -78,7 +91,7 @@ class Run:
         write_json(self.folder / "environment.json", environment(self.route))
         self.tokens.vocabulary.save(self.folder / "tokenizer.json")
         cost.reset_peak_memory()
-        findings = audit_start(self.recipe, self.vocabulary, self.seed)
+        findings = kept_with_arm(self.folder.parent, self.recipe, self.tokens, self.baseline, self.lock)
         failure, steps, seconds = self.train()
         peak = cost.peak_memory()
         # a copy leaves the compiled code behind: held-out text is scored eagerly, in float32, in every arm
@@ -88,8 +101,9 @@ class Run:
         if failure is not None:
             self.finish("failed", steps, seconds, peak, failure)
             return
-        self.measure(judged)
-        findings.append(audit_network(self.recipe, judged.model, self.vocabulary, "after"))
+        scored = self.measure(judged)
+        findings += audit_trained(self.recipe, judged, self.tokens, self.baseline)
+        findings += audit_record(self.recipe, self.tokens, scored, read_steps(self.folder))
         write_json(self.folder / "audits.json", [finding._asdict() for finding in findings])
         save_weights(self.folder / "model.safetensors", judged)
         self.finish("finished", steps, seconds, peak, None)
@@ -128,20 +142,25 @@ class Run:
     def rate(self, step: int) -> float:
         return self.recipe.optimizer.rate * self.recipe.schedule(step, self.recipe.steps)
 
-    def measure(self, judged: Prediction) -> None:
+    def measure(self, judged: Prediction) -> Scored:
         """measures.json and documents.npz."""
         recipe, length = self.recipe, self.recipe.length
-        stride = length // 2 if recipe.objective.ahead else length
-        result = likelihood(judged, recipe, self.tokens, max(1, stride))
+        stride = max(1, length // 2 if recipe.objective.ahead else length)
+        result = likelihood(judged, recipe, self.tokens, stride)
+        probe = likelihood(judged, recipe, self.tokens.of_training(), stride)
         figures = dict(result.figures)
         if recipe.objective.ahead:
             plain = likelihood(judged, recipe, self.tokens, length).figures
             figures |= {"loss.windows": plain["loss"], "perplexity.windows": plain["perplexity"]}
+        seen = probe.figures["loss"]
+        figures |= {"loss.probe": seen, "loss.gap": figures["loss"] - seen}
         figures |= cost.parameters(judged)
         figures |= cost.operations(recipe, network_of(recipe, self.vocabulary), self.vocabulary)
         figures["tokens"] = recipe.steps * recipe.batch * recipe.length
+        figures["evaluation.text"] = text_hash(open_corpus(recipe.text, recipe.split), at_most(recipe, self.tokens))
         write_json(self.folder / "measures.json", figures)
         _write_arrays(self.folder / "documents.npz", result.documents)
+        return Scored(figures, result.documents, probe.documents)
 
     def status(self, state: str, steps: int, seconds: float, more: dict[str, Any]) -> None:
         figures = {"state": state, "step": steps, "steps": self.recipe.steps, "seconds": round(seconds, 3), **more}
@@ -156,26 +175,6 @@ class Run:
         more = {"steady_seconds": self.steady(), "peak_memory": peak, "reason": reason}
         self.status(state, steps, seconds, more)
         (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
-
-
-def audit_start(recipe: Recipe, vocabulary: int, seed: int) -> list[Finding]:
-    """Audits of a network as initialized, and with every parameter redrawn."""
-    network = recipe.learner(vocabulary, seed).model
-    redrawn, what = causality.redrawn(network), "redrawn"
-    if not causality.gives_numbers(redrawn, min(recipe.length, causality.LONGEST), vocabulary):
-        redrawn, what = causality.redrawn(network, vectors=False), "matrices redrawn"
-    return [
-        audit_network(recipe, network, vocabulary, "before"),
-        audit_network(recipe, redrawn, vocabulary, f"before, {what}"),
-    ]
-
-
-def audit_network(recipe: Recipe, network: torch.nn.Module, vocabulary: int, when: str) -> Finding:
-    """Whether a network sees what it is asked to predict."""
-    if not recipe.objective.ahead:
-        sentence = "It may read both sides: it does not predict what comes next."
-        return Finding("A-CAUSAL", "fatal", when, "pass", "not an objective of the next token", sentence)
-    return causality.audit(network, recipe.length, vocabulary, when)
 
 
 def _line(step: Step) -> str:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import json
+from pathlib import Path
+
 from torch import nn
 
 from headtohead.audit import Finding, causality, evaluation, independence, noise, prefix, target, wiring
 from headtohead.audit.synthetic import small
+from headtohead.files import read_json, write_json
 from headtohead.objectives import Prediction
+from headtohead.spec import describe
 from headtohead.study import Recipe, network_of
 from headtohead.text.cache import Tokens
 
@@ -22,6 +29,22 @@ def audit_arm(recipe: Recipe, tokens: Tokens, baseline: Recipe | None = None) ->
     if baseline is not None and shown is recipe:
         found.append(wiring.noop(baseline, recipe, tokens))
     return found
+
+
+def kept_with_arm(
+    folder: Path, recipe: Recipe, tokens: Tokens, baseline: Recipe | None = None, lock: str = ""
+) -> list[Finding]:
+    """The same, once for all seeds: the first run to ask does the work and leaves it in the arm's folder."""
+    path = folder / "audits.json"
+    asked = [describe(recipe), None if baseline is None else describe(baseline), tokens.fingerprint, lock]
+    mark = hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=16).hexdigest()
+    with open(folder / "audits.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another seed may be at it; the system takes the lock back if it dies
+        kept = read_json(path) if path.is_file() else {}
+        if kept.get("of") != mark:
+            kept = {"of": mark, "findings": [each._asdict() for each in audit_arm(recipe, tokens, baseline)]}
+            write_json(path, kept)
+    return [Finding(**each) for each in kept["findings"]]
 
 
 def parameters(recipe: Recipe, vocabulary: int) -> int:
