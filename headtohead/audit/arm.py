@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import json
 from pathlib import Path
 
 from torch import nn
@@ -13,7 +11,7 @@ from headtohead.audit import Finding, causality, evaluation, independence, noise
 from headtohead.audit.synthetic import small
 from headtohead.files import read_json, write_json
 from headtohead.objectives import Prediction
-from headtohead.spec import describe
+from headtohead.spec import fingerprint
 from headtohead.study import Recipe, network_of
 from headtohead.text.cache import Tokens
 
@@ -25,7 +23,7 @@ def audit_arm(recipe: Recipe, tokens: Tokens, baseline: Recipe | None = None) ->
     size = tokens.vocabulary.size
     shown = recipe if parameters(recipe, size) <= LARGEST else small(recipe) or recipe
     found = [*audit_start(shown, size, 0), audit_neighbours(shown, size, packs(shown, tokens))]
-    found += [noise.audit(recipe), target.audit(recipe, tokens)]
+    found += [noise.audit_once(recipe), target.audit(recipe, tokens)]
     if baseline is not None and shown is recipe:
         found.append(wiring.noop(baseline, recipe, tokens))
     return found
@@ -36,8 +34,7 @@ def kept_with_arm(
 ) -> list[Finding]:
     """The same, once for all seeds: the first run to ask does the work and leaves it in the arm's folder."""
     path = folder / "audits.json"
-    asked = [describe(recipe), None if baseline is None else describe(baseline), tokens.fingerprint, lock]
-    mark = hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=16).hexdigest()
+    mark = " ".join([fingerprint(recipe), fingerprint(baseline), tokens.fingerprint, lock])
     with open(folder / "audits.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # another seed may be at it; the system takes the lock back if it dies
         kept = read_json(path) if path.is_file() else {}

@@ -36,6 +36,7 @@ from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
+from headtohead.verdict.pairs import of_pair, times_compare
 from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
 
@@ -122,7 +123,8 @@ def _cases(judged: Judged, rule: Rule) -> list[Case]:
     for name, each in compared.items():
         logs = [(seed, seen[seed], read_log(judged.runs[name][seed])) for seed in each.seeds]
         different = different_data(logs)
-        audits = [_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)}]
+        audits = of_pair(judged.study, rule.measure.name, judged.baseline, judged.runs[name], each.seeds)
+        audits.append(_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)})
         cases.append(Case(name, each, adjusted[name], different, audits))
     return cases
 
@@ -155,7 +157,7 @@ def _verdict(judged: Judged, case: Case) -> Verdict:
     """The word, what qualifies it, and then the caveats."""
     baseline, own, compared = judged.baseline, judged.runs[case.name], case.comparison
     failed = bool(compared.baseline.failed or compared.challenger.failed)
-    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own), failed)
+    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own, case.audits), failed)
     unpaired = [words.UNPAIRED] if case.different else []
     caveats = [*words.caveats(compared.pair), *unpaired, *reservations(baseline, own, case.audits)]
     return Verdict(found.word, (*found.qualifiers, *caveats))
@@ -194,7 +196,7 @@ def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, An
     if judged.look and judged.look != looks_of(judged.study)[-1]:
         confirm = command(judged.study, str(judged.out))  # seeds that were planned need no fresh study
     return {
-        "ratios": ratios(base, own, rate),
+        "ratios": times_compare(ratios(base, own, rate), case.audits),
         "price": price_of_seeds(judged.runs, counts, rate),
         "command": confirm if entry["verdict"] in words.OPEN else None,
     }
