@@ -29,7 +29,7 @@ def reproducible(pairs: Sequence[Pair]) -> Finding:
 
 def mixed(pairs: Sequence[Pair]) -> Finding:
     """A-MIXED: whether the arms ran on different devices, so that their times say nothing."""
-    known = [(one, other) for one, other in pairs if one and other]
+    known = [(one, other) for one, other in pairs if "device" in one and "device" in other]
     devices = [{str(env.get("device")) for env in side} for side in (zip(*known, strict=True) if known else ((), ()))]
     told = " and ".join(", ".join(sorted(names)) for names in devices if names)
     if known and devices[0] != devices[1]:
