@@ -101,6 +101,12 @@ def save_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer],
     write_atomically(path, save(plain, metadata=about))
 
 
+def about_checkpoint(path: Path) -> dict[str, Any]:
+    """The progress that a checkpoint holds, without its tensors."""
+    with read(path, "delete it and its run begins anew"), safe_open(path, framework="pt") as file:
+        return json.loads((file.metadata() or {}).get("progress", "{}")) or {"steps": 0}
+
+
 def load_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer]) -> dict[str, Any]:
     """Restore what save_checkpoint wrote and return its progress."""
     cure = "delete it and its run begins anew"

@@ -11,7 +11,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,15 @@ import torch
 from headtohead.audit import Finding
 from headtohead.audit.arm import audit_trained, kept_with_arm
 from headtohead.audit.record import Scored, audit_record, read_steps
-from headtohead.checkpoint import load_checkpoint, save_checkpoint, save_weights
+from headtohead.audit.spikes import diverged
+from headtohead.checkpoint import load_checkpoint, network_tensors, put_tensors, save_checkpoint, save_weights
 from headtohead.files import write_atomically, write_json
 from headtohead.measure import cost
 from headtohead.measure.likelihood import at_most, likelihood
 from headtohead.objectives import Batch, Prediction, cut
 from headtohead.parts.dropout import row_keys
+from headtohead.request import restarts_of
+from headtohead.restart import EVERY, SPIKE, Watch, furthest, keep_point, points, source
 from headtohead.spec import describe
 from headtohead.study import Recipe, network_of
 from headtohead.text.cache import Tokens, prepare
@@ -53,17 +56,20 @@ def claimed(folder: Path) -> Iterator[bool]:
         yield True
 
 
-def batches(recipe: Recipe, tokens: Tokens, seed: int, first: int) -> Iterator[tuple[int, list[Batch], str]]:
-    """Batch i, a pure function of (seed, i), from `first` to the last step."""
-    width = recipe.length + recipe.objective.ahead
-    for i in range(first, recipe.steps):
+def batches(
+    recipe: Recipe, tokens: Tokens, seed: int, first: int, restarts: Sequence[dict[str, Any]] = ()
+) -> Iterator[tuple[int, list[Batch], str]]:
+    """The batch of each step from `first` to the last: batch i, a pure function of (seed, i), unless restarts moved on."""
+    width, own = recipe.length + recipe.objective.ahead, seed
+    for step in range(first, recipe.steps):
+        seed, i = source(restarts, own, step)
         rows = recipe.examples.rows(tokens, width, recipe.batch, seed, i)
         key = hashlib.blake2b(f"noise/{seed}/{i}".encode(), digest_size=16).digest()
         noise = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
         batch = recipe.objective.prepare(rows, noise, tokens.vocabulary)
         mark = digest(*(column.numpy() for column in batch if column is not None))
         keyed = batch._replace(keys=row_keys(seed, i, np.arange(recipe.batch)))
-        yield i, cut(keyed, recipe.accumulate), mark
+        yield step, cut(keyed, recipe.accumulate), mark
 
 
 class Run:
@@ -80,6 +86,8 @@ class Run:
     ) -> None:
         self.baseline = baseline
         self.folder, self.recipe, self.seed, self.route, self.lock = folder, recipe, seed, route, lock
+        self.restarts: list[dict[str, Any]] = []
+        self.begun = False
         self.tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         self.vocabulary = self.tokens.vocabulary.size
         self.learner = recipe.learner(self.vocabulary, seed).to(route.device)
@@ -93,6 +101,7 @@ class Run:
         cost.reset_peak_memory()
         findings = kept_with_arm(self.folder.parent, self.recipe, self.tokens, self.baseline, self.lock)
         failure, steps, seconds = self.train()
+        failure = failure or self.divergence()
         peak = cost.peak_memory()
         # a copy leaves the compiled code behind: held-out text is scored eagerly, in float32, in every arm
         judged = copy.deepcopy(self.learner).eval()
@@ -110,34 +119,69 @@ class Run:
 
     def train(self) -> tuple[str | None, int, float]:
         """Train to the last step; why it failed, if it did, the steps made and the seconds spent on them."""
-        checkpoint, log = self.folder / "checkpoint.safetensors", self.folder / "steps.jsonl"
-        done, seconds = 0, 0.0
-        if checkpoint.exists():
-            progress = load_checkpoint(checkpoint, self.learner, self.optimizers)
-            done, seconds = progress["steps"], progress["seconds"]
-        _keep_lines(log, done)
         if self.route.compiled:
             self.learner.model.accelerate()
-        stream = batches(self.recipe, self.tokens, self.seed, done)
+        spent = 0.0
+        while True:
+            done, seconds = self.return_to()
+            failure, steps, spent = self.go_on(done, max(spent, seconds))
+            if failure is not SPIKE:
+                return failure, steps, spent
+
+    def return_to(self) -> tuple[int, float]:
+        """The furthest point on disk from which this seed's restarts can be followed, else the start: steps and seconds."""
+        self.restarts = restarts_of(self.folder) if self.recipe.restart != "none" else []
+        done, seconds = 0, 0.0
+        point = furthest(self.folder, self.restarts)
+        if point is not None or self.begun:
+            start = self.recipe.learner(self.vocabulary, self.seed)
+            put_tensors(self.learner, network_tensors(start), self.folder)
+            self.optimizers = self.recipe.optimizer.optimizers(self.learner)
+        if point is not None:
+            progress = load_checkpoint(point, self.learner, self.optimizers)
+            done, seconds = progress["steps"], progress["seconds"]
+        self.begun = True
+        _keep_lines(self.folder / "steps.jsonl", done)
+        return done, seconds
+
+    def go_on(self, done: int, seconds: float) -> tuple[str | None, int, float]:
+        """Train from a step on: to the end, to a failure, or to a spike after which the run is to be restarted."""
+        recipe, log = self.recipe, self.folder / "steps.jsonl"
+        stream = batches(recipe, self.tokens, self.seed, done, self.restarts)
+        watch = Watch(self.folder, recipe, log) if recipe.restart != "none" else None
         saved = reported = time.monotonic()
         with open(log, "a", encoding="utf-8") as lines:
-            for step in train(self.learner, self.optimizers, stream, self.rate, self.recipe.clip, self.route):
+            for step in train(self.learner, self.optimizers, stream, self.rate, recipe.clip, self.route):
                 seconds += step.seconds
                 lines.write(_line(step))
+                if watch is not None and watch.restarted(step.step, step.loss, step.norm):
+                    return SPIKE, step.step, seconds
                 if not (math.isfinite(step.loss) and math.isfinite(step.norm)):
                     why = f"step {step.step}: the loss is {step.loss} and its gradient's norm {step.norm}"
                     return why, step.step, seconds
-                now = time.monotonic()
+                now, made = time.monotonic(), step.step + 1
                 if now - reported > REPORT_SECONDS:
                     reported = now
-                    self.status("running", step.step + 1, seconds, {"loss": step.loss})
+                    self.status("running", made, seconds, {"loss": step.loss})
+                progress = {"steps": made, "seconds": seconds, "restarts": self.restarts}
+                if watch is not None and made % EVERY == 0:
+                    _settle(lines)
+                    keep_point(self.folder, self.learner, self.optimizers, progress)
                 if now - saved > CHECKPOINT_SECONDS:
                     saved = now
                     _settle(lines)
-                    progress = {"steps": step.step + 1, "seconds": seconds}
-                    save_checkpoint(checkpoint, self.learner, self.optimizers, progress)
+                    save_checkpoint(self.folder / "checkpoint.safetensors", self.learner, self.optimizers, progress)
             _settle(lines)
-        return None, self.recipe.steps, seconds
+        return None, recipe.steps, seconds
+
+    def divergence(self) -> str | None:
+        """Why a run that came to its end is a failed one all the same, or None."""
+        told = read_steps(self.folder)
+        tokens = (
+            self.vocabulary if told.of_tokens and (self.recipe.objective.ahead or self.recipe.objective.masks) else 0
+        )
+        why = diverged(told.losses, self.recipe.steps, tokens, self.recipe.schedule.warmup)
+        return f"diverged: {why}" if why else None
 
     def rate(self, step: int) -> float:
         return self.recipe.optimizer.rate * self.recipe.schedule(step, self.recipe.steps)
@@ -164,7 +208,8 @@ class Run:
 
     def status(self, state: str, steps: int, seconds: float, more: dict[str, Any]) -> None:
         figures = {"state": state, "step": steps, "steps": self.recipe.steps, "seconds": round(seconds, 3), **more}
-        write_json(self.folder / "status.json", figures | {"lock": self.lock})
+        restarts = {"restarts": self.restarts} if self.recipe.restart != "none" else {}
+        write_json(self.folder / "status.json", figures | restarts | {"lock": self.lock})
 
     def steady(self) -> float:
         """Seconds of all steps at the pace of the median one, which neither compilation nor a neighbour's job moves."""
@@ -174,7 +219,8 @@ class Run:
     def finish(self, state: str, steps: int, seconds: float, peak: int, reason: str | None) -> None:
         more = {"steady_seconds": self.steady(), "peak_memory": peak, "reason": reason}
         self.status(state, steps, seconds, more)
-        (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
+        for point in points(self.folder):
+            point.unlink()
 
 
 def _line(step: Step) -> str:

@@ -276,7 +276,9 @@ def test_audit_before_a_seed_is_spent(place: Path, monkeypatch, capsys):
     assert {f["result"] for f in found if f["arm"] == "baseline"} == {"pass"}
     assert call(monkeypatch, capsys, "audit", "good.py")[0] == 0
     mended = call(monkeypatch, capsys, "audit", "leak.py", "--set", "model.attention.visibility=Everyone()", "--json")
-    assert {"A-CAUSAL", "A-NOISE"} <= {f["id"] for f in json.loads(mended[1]) if (f["arm"], f["result"]) == ("baseline", "fail")}  # every arm, as for `run`
+    assert {"A-CAUSAL", "A-NOISE"} <= {
+        f["id"] for f in json.loads(mended[1]) if (f["arm"], f["result"]) == ("baseline", "fail")
+    }  # every arm, as for `run`
 
 
 def test_what_was_deleted_or_is_younger_is_made_again(place: Path, monkeypatch, capsys):

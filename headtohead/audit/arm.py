@@ -87,9 +87,7 @@ def audit_network(recipe: Recipe, network: nn.Module, vocabulary: int, when: str
     return causality.audit(network, recipe.length, vocabulary, when)
 
 
-def audit_trained(
-    recipe: Recipe, learner: Prediction, tokens: Tokens, baseline: Recipe | None = None
-) -> list[Finding]:
+def audit_trained(recipe: Recipe, learner: Prediction, tokens: Tokens, baseline: Recipe | None = None) -> list[Finding]:
     """What is asked of trained weights; `baseline` is None for the baseline itself."""
     size, model = tokens.vocabulary.size, learner.model
     found = [

@@ -42,7 +42,9 @@ def unit(measure: str, baseline: Sequence[Mapping[str, Any]], challenger: Sequen
         return _finding("A-UNIT", "pass", f"{measure}, whatever the tokens", "The unit means the same in both arms.")
     if len(hashes) > 1:
         sentence = "The arms cut the text into different tokens: compare them in bits per byte."
-        return _finding("A-UNIT", "fail", f"{measure} is of each token, and {len(hashes)} sets of tokens were scored", sentence)
+        return _finding(
+            "A-UNIT", "fail", f"{measure} is of each token, and {len(hashes)} sets of tokens were scored", sentence
+        )
     return _finding("A-UNIT", "pass", f"{measure}, of the same tokens", "The unit means the same in both arms.")
 
 

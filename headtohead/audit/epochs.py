@@ -15,6 +15,8 @@ def audit(seen: int, unique: int, held_out: int, when: str = "after") -> Finding
         sentence = "No text is held out, so nothing tells learning from remembering."
         return Finding("A-EPOCHS", "fatal", when, "fail", evidence, sentence)
     if epochs > MOST:
-        sentence = f"Every text was seen {epochs:.0f} times: a low training loss is memory, and held-out loss may suffer."
+        sentence = (
+            f"Every text was seen {epochs:.0f} times: a low training loss is memory, and held-out loss may suffer."
+        )
         return Finding("A-EPOCHS", "warn", when, "fail", evidence, sentence)
     return Finding("A-EPOCHS", "warn", when, "pass", evidence, "The training text was not repeated too often.")

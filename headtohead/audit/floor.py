@@ -18,7 +18,9 @@ def audit(measures: Mapping[str, Any], when: str = "after") -> Finding:
     bits = measures.get("bits_per_byte")
     if bits is not None and bits < TOO_GOOD and measures["parameters"] < LARGE:
         evidence += f", {bits:.3f} bits per byte"
-        sentence = "It is too good for its size: look for the held-out text in training, and for the future in its input."
+        sentence = (
+            "It is too good for its size: look for the held-out text in training, and for the future in its input."
+        )
         return Finding("A-FLOOR", "warn", when, "fail", evidence, sentence)
     if not loss < unigram:
         sentence = "It has learnt nothing: knowing how frequent each token is predicts as well."

@@ -43,7 +43,9 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str, packed: b
         return Finding("A-CAUSAL", "fatal", when, "fail", evidence, sentence)
     if training > bound:
         evidence += f", in training mode by {training:.1e}"
-        sentence = "In training one text's predictions depend on the batch, as with batch normalization; held out they do not."
+        sentence = (
+            "In training one text's predictions depend on the batch, as with batch normalization; held out they do not."
+        )
         return Finding("A-CAUSAL", "warn", when, "fail", evidence, sentence)
     return Finding("A-CAUSAL", "fatal", when, "pass", evidence, "A text's predictions do not depend on its neighbours.")
 

@@ -19,7 +19,9 @@ def audit(predictions: Sequence[int], labels: Sequence[int], when: str = "after"
     accuracy = float((guessed == true).mean())
     rate, one = (float(np.unique(classes, return_counts=True)[1].max()) / len(true) for classes in (true, guessed))
     correlation = matthews(guessed, true)
-    evidence = f"accuracy {100 * accuracy:.2f}, majority rate {100 * rate:.2f}, {one:.1%} of the predictions are one class"
+    evidence = (
+        f"accuracy {100 * accuracy:.2f}, majority rate {100 * rate:.2f}, {one:.1%} of the predictions are one class"
+    )
     evidence += f", Matthews' correlation {correlation:.3f}"
     if (abs(accuracy - rate) <= NEAR and one > ONE_CLASS) or correlation == 0:
         sentence = "COLLAPSED: it says the same of everything; this is no graded result."

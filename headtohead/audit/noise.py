@@ -92,7 +92,9 @@ def finding(heard: Heard | None, when: str) -> Finding:
     if heard.below:
         sentence = "A small copy predicts pure noise better than is possible: it is shown what it has to predict."
         return Finding("A-NOISE", "fatal", when, "fail", evidence, sentence)
-    return Finding("A-NOISE", "fatal", when, "pass", evidence, "A small copy finds nothing in pure noise, as it should.")
+    return Finding(
+        "A-NOISE", "fatal", when, "pass", evidence, "A small copy finds nothing in pure noise, as it should."
+    )
 
 
 def listen(learner: Prediction, recipe: Recipe, tokens: Tokens, steps: int = STEPS) -> Heard | None:

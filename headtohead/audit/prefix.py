@@ -31,7 +31,9 @@ def audit(learner: Prediction, recipe: Any, tokens: Tokens, when: str = "after")
     if not abs(full - alone) <= TOLERANCE:
         sentence = f"Its loss is not honest: given only what comes before, it is {alone:.4f} and not {full:.4f}."
         return Finding("A-PREFIX", "fatal", when, "fail", evidence, sentence)
-    return Finding("A-PREFIX", "fatal", when, "pass", evidence, "Its loss needs nothing but what comes before each token.")
+    return Finding(
+        "A-PREFIX", "fatal", when, "pass", evidence, "Its loss needs nothing but what comes before each token."
+    )
 
 
 def _rows(recipe: Any, tokens: Tokens) -> Batch | None:

@@ -29,13 +29,16 @@ class Steps(NamedTuple):
 
     losses: list[float]
     rates: list[float]
+    of_tokens: bool  # whether the loss is a single term
 
 
 def read_steps(folder: Path) -> Steps:
     """The log of a run; a loss that is no number is written as null."""
     lines = (folder / "steps.jsonl").read_text(encoding="utf-8").splitlines()
     steps = [json.loads(line) for line in lines]
-    return Steps([float("nan") if step["loss"] is None else step["loss"] for step in steps], [s["rate"] for s in steps])
+    losses = [float("nan") if step["loss"] is None else step["loss"] for step in steps]
+    single = not any(name.startswith("loss.") for step in steps for name in step)
+    return Steps(losses, [step["rate"] for step in steps], single)
 
 
 def audit_record(recipe: Recipe, tokens: Tokens, scored: Scored, steps: Steps) -> list[Finding]:
@@ -49,7 +52,7 @@ def audit_record(recipe: Recipe, tokens: Tokens, scored: Scored, steps: Steps) -
         floor.audit(measures),
         epochs.audit(seen, len(tokens.train.ids), len(at_most(recipe, tokens).validation.ids)),
         undertrain.audit(undertrain.Course(seen, own, steps.rates, steps.losses)),
-        spikes.audit(steps.losses, recipe.steps, tokens.vocabulary.size, recipe.schedule.warmup),
+        spikes.audit(steps.losses, recipe.steps, 0, recipe.schedule.warmup),
     ]
     if "unknown" in measures:
         shares = measures["unknown"], measures["unknown_bytes"]

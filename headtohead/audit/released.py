@@ -83,7 +83,9 @@ def _gradient(model: nn.Module, plain: Tensor, length: int, size: int) -> Findin
     if slope is None:
         return Finding("A-CAUSAL", "warn", "gradient", "skip", "no table to take it at", "No gradient could be taken.")
     told = f"largest {slope:.1e} of all (allowed {SLOPE:.1e})"
-    return _told(slope <= SLOPE, "gradient", told, "It sees the future: earlier predictions have a slope at later tokens.")
+    return _told(
+        slope <= SLOPE, "gradient", told, "It sees the future: earlier predictions have a slope at later tokens."
+    )
 
 
 def _prefix(model: nn.Module, plain: Tensor, length: int, size: int) -> Finding:
@@ -111,7 +113,9 @@ def _neighbours(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Fi
 def _padding(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Finding:
     """What stands behind a mask of 0, on the left and on the right, replaced."""
     if not _takes(model, "attention_mask"):
-        return Finding("A-CAUSAL", "warn", "padding", "skip", "it takes no attention_mask", "It cannot be told of padding.")
+        return Finding(
+            "A-CAUSAL", "warn", "padding", "skip", "it takes no attention_mask", "It cannot be told of padding."
+        )
     ids = plain[torch.randint(len(plain), (ROWS, length))]
     moved, scale = 0.0, 0.0
     with torch.no_grad():
@@ -135,7 +139,9 @@ def _cached(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Iterat
         return
     apart, loose = gap(steps, whole), LOOSE * (1 + float(whole.abs().max()))
     told = f"logits token by token differ from those of the whole text by {apart:.1e} (allowed {loose:.1e})"
-    sentence = "Token by token with its cache it predicts otherwise than in one pass: one of the two is not what was trained."
+    sentence = (
+        "Token by token with its cache it predicts otherwise than in one pass: one of the two is not what was trained."
+    )
     yield _told(apart <= loose, "cache", told, sentence, "warn")
     half, rest = length // 2, length - length // 2
     moved = 0.0

@@ -17,7 +17,12 @@ def reproducible(pairs: Sequence[Pair]) -> Finding:
     if not known:
         sentence = "No run says where it took place."
         return Finding("A-REPRO", "warn", "after", "skip", "no environment on record", sentence)
-    odd = {key: (one.get(key), other.get(key)) for one, other in known for key in _keys(one, other) if one.get(key) != other.get(key)}
+    odd = {
+        key: (one.get(key), other.get(key))
+        for one, other in known
+        for key in _keys(one, other)
+        if one.get(key) != other.get(key)
+    }
     if odd:
         told = "; ".join(f"{key}: {_short(before)} and {_short(after)}" for key, (before, after) in odd.items())
         sentence = "The runs of a pair were made under different conditions, which may differ in more than the arm."
@@ -36,7 +41,9 @@ def mixed(pairs: Sequence[Pair]) -> Finding:
         sentence = "The arms ran on different devices, so their times and costs are not compared."
         return Finding("A-MIXED", "warn", "after", "fail", told, sentence)
     result = "pass" if known else "skip"
-    return Finding("A-MIXED", "warn", "after", result, told or "no environment on record", "The arms ran on the same devices.")
+    return Finding(
+        "A-MIXED", "warn", "after", result, told or "no environment on record", "The arms ran on the same devices."
+    )
 
 
 def _keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

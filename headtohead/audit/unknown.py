@@ -18,7 +18,9 @@ def spelled(nll: float, unknown_bytes: float) -> float:
 
 def audit(rate: float, share: float, loss: float, charged: float, when: str = "after") -> Finding:
     """One run's share of unknown targets, by tokens and by bytes, and its loss with and without spelling them."""
-    evidence = f"{rate:.2%} of the scored tokens, {share:.2%} of the bytes; loss {loss:.4f}, with them spelled {charged:.4f}"
+    evidence = (
+        f"{rate:.2%} of the scored tokens, {share:.2%} of the bytes; loss {loss:.4f}, with them spelled {charged:.4f}"
+    )
     if rate > WARN:
         sentence = "It may say 'unknown' instead of a word, which is easier than the text is."
         return Finding("A-UNK", "warn", when, "fail", evidence, sentence)

@@ -68,7 +68,9 @@ def _batch(recipe: Recipe, tokens: Tokens, i: int) -> Batch:
 def _predicted(learner: Prediction, batches: list[Batch]) -> Tensor:
     learner.eval()
     with torch.no_grad():
-        return torch.cat([learner.model(batch.ids, batch.position, batch.document, batch.segments) for batch in batches])
+        return torch.cat(
+            [learner.model(batch.ids, batch.position, batch.document, batch.segments) for batch in batches]
+        )
 
 
 def active(learner: Prediction, baseline: Recipe, recipe: Recipe, tokens: Tokens, when: str = "after") -> Finding:

@@ -10,13 +10,27 @@ from typing import Annotated
 import typer
 
 from headtohead.cli.studies import options_of
-from headtohead.options import Json, RunFolder, Seed, Settings, Size, Steps, StudyFile, Temperature, Tokens, Trust, TrustCode
+from headtohead.options import (
+    Json,
+    RunFolder,
+    Seed,
+    Settings,
+    Size,
+    Steps,
+    StudyFile,
+    Temperature,
+    Tokens,
+    Trust,
+    TrustCode,
+)
 from headtohead.request import Options, builtin_studies, find_study, run_folder
 from headtohead.spec import Mistake
 
 
 def audit(  # noqa: PLR0913 (one for each option)
-    what: Annotated[str, typer.Argument(metavar="STUDY|RUN|MODEL_DIR", help="A study, or the folder of a run or a model.")],
+    what: Annotated[
+        str, typer.Argument(metavar="STUDY|RUN|MODEL_DIR", help="A study, or the folder of a run or a model.")
+    ],
     size: Size = "demo",
     steps: Steps = None,
     settings: Settings = None,

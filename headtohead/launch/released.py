@@ -16,7 +16,11 @@ def audit_model(folder: Path, trusted: bool = False) -> list[dict[str, Any]]:
     """Does the model in this folder see the future? One that is no causal model is told so, and not accused."""
     config = _config(folder, trusted)
     reason = not_causal(config)
-    found = [Finding("A-CAUSAL", "fatal", "as loaded", "pass", reason, "It is not a causal model.")] if reason else _look(folder, trusted)
+    found = (
+        [Finding("A-CAUSAL", "fatal", "as loaded", "pass", reason, "It is not a causal model.")]
+        if reason
+        else _look(folder, trusted)
+    )
     return [{"arm": folder.resolve().name, **finding._asdict()} for finding in found]
 
 
@@ -27,7 +31,9 @@ def _config(folder: Path, trusted: bool) -> dict[str, Any]:
     except ValueError as error:
         raise Mistake(f"{folder / 'config.json'} is not JSON ({error}); save the model again") from None
     if config.get("auto_map") and not trusted:
-        raise Mistake(f"{folder} brings code of its own; read its .py files, and say --trust-remote-code if you trust them")
+        raise Mistake(
+            f"{folder} brings code of its own; read its .py files, and say --trust-remote-code if you trust them"
+        )
     if not any(folder.glob("*.safetensors")):
         if any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
             how = "from_pretrained(DIR).save_pretrained(DIR) in transformers, on a machine where you trust the file"
@@ -45,7 +51,9 @@ def not_causal(config: dict[str, Any]) -> str | None:
         return f"{', '.join(names) or config.get('model_type')} reads all of its input and writes another text"
     causal = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()) | set((config.get("auto_map") or {}).values())
     own = (config.get("auto_map") or {}).get("AutoModelForCausalLM", "").rpartition(".")[2]
-    if not names or any(name in causal or name == own or name.endswith(("ForCausalLM", "LMHeadModel")) for name in names):
+    if not names or any(
+        name in causal or name == own or name.endswith(("ForCausalLM", "LMHeadModel")) for name in names
+    ):
         return None
     return f"{', '.join(names)} reads both sides of a text"
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ from headtohead.plan import arms_of
 from headtohead.request import folders, plan_of, whole
 from headtohead.run import Run, claimed
 from headtohead.spec import Mistake
+from headtohead.study import Recipe
 from headtohead.train import Route
 
 
@@ -39,13 +41,22 @@ def work(out: Path, trusted: str | None) -> int:
     torch.set_num_threads(route.threads)
     torch.use_deterministic_algorithms(route.device == "cpu")
     arms = arms_of(out, plan, trusted)
-    broken = 0
+    broken: set[Path] = set()
+    while _pass(out, plan, route, arms, broken):  # again, where a restart of one arm left others something to repeat
+        pass
+    return len(broken)
+
+
+def _pass(out: Path, plan: dict[str, Any], route: Route, arms: dict[str, Recipe], broken: set[Path]) -> bool:
+    """Do every run that is not whole and that nobody else is at; whether there was any. `broken` are those that raised."""
+    done = False
     for arm, seed, folder in folders(out, plan):
-        if whole(folder):
+        if whole(folder) or folder in broken:
             continue
         with claimed(folder) as mine:
             if not mine or whole(folder):
                 continue
+            done = True
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
                 baseline = None if arm == plan["baseline"] else arms[plan["baseline"]]
@@ -54,9 +65,9 @@ def work(out: Path, trusted: str | None) -> int:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
                 run.execute()
             except Exception:
-                broken += 1
+                broken.add(folder)
                 write_atomically(folder / "error.txt", traceback.format_exc())
-    return broken
+    return done
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ def _environment(run: Run) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _unknown(measure: str, baseline: Sequence[Mapping[str, Any]], challenger: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def _unknown(
+    measure: str, baseline: Sequence[Mapping[str, Any]], challenger: Sequence[Mapping[str, Any]]
+) -> list[Finding]:
     """A-UNK, where either vocabulary has an unknown token."""
     rates = [[float(run["unknown"]) for run in runs if "unknown" in run] for runs in (baseline, challenger)]
     if not any(rates):
@@ -68,7 +70,10 @@ def _ratio(name: str, baseline: Sequence[Mapping[str, Any]], challenger: Sequenc
 def _restarts(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> Finding:
     """A-RESTART: those that each arm's own runs asked for, and the seeds whose runs do not share them."""
     told = [{seed: _restarted(run) for seed, run in runs.items()} for runs in (baseline, challenger)]
-    counts = [{seed: sum(one.get("own", True) for one in each) for seed, each in side.items()} for side in told]
+    counts = [
+        {seed: sum(one["arm"] == runs[seed].folder.parent.name for one in each) for seed, each in side.items()}
+        for side, runs in zip(told, (baseline, challenger), strict=True)
+    ]
     unlike = [seed for seed in told[0].keys() & told[1].keys() if _plan(told[0][seed]) != _plan(told[1][seed])]
     return restarts.audit(counts[0], counts[1], sorted(unlike))
 

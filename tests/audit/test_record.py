@@ -73,7 +73,9 @@ def test_other_text_is_incomparable_in_any_unit():
 def test_other_tokens_need_bits_per_byte():
     pair = [run()], [run(tokens="h2")]
     assert comparable.evaluation_set(*pair).result == "pass"
-    found = [comparable.unit(measure, *pair).result for measure in ("loss", "perplexity", "bits_per_byte", "parameters")]
+    found = [
+        comparable.unit(measure, *pair).result for measure in ("loss", "perplexity", "bits_per_byte", "parameters")
+    ]
     assert found == ["fail", "fail", "pass", "pass"]
     assert comparable.unit("loss", [run()], [run()]).result == "pass"
 
@@ -120,7 +122,9 @@ def test_a_measure_of_training_text_is_no_evidence(name):
     assert told(primary.audit(name)) == ("fatal", "fail")
 
 
-@pytest.mark.parametrize("name", ["loss", "loss.windows", "bits_per_byte", "strain", "eval_loss", "restraint", "accuracy"])
+@pytest.mark.parametrize(
+    "name", ["loss", "loss.windows", "bits_per_byte", "strain", "eval_loss", "restraint", "accuracy"]
+)
 def test_a_measure_of_held_out_text_is(name):
     assert primary.audit(name).result == "pass"
 
@@ -272,7 +276,9 @@ def test_restarts_are_counted_and_must_be_repeated_in_the_pair():
 # ---- classifiers ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "most", "count", "rate"), [("CoLA", 721, 1043, 69.13), ("MRPC", 279, 408, 68.38), ("RTE", 146, 277, 52.71)])
+@pytest.mark.parametrize(
+    ("name", "most", "count", "rate"), [("CoLA", 721, 1043, 69.13), ("MRPC", 279, 408, 68.38), ("RTE", 146, 277, 52.71)]
+)
 def test_known_majority_rates(name, most, count, rate):
     labels = np.array([1] * most + [0] * (count - most))
     assert round(100 * most / count, 2) == rate

@@ -22,15 +22,32 @@ def made(kind: str):
     """A tiny random model of a make."""
     torch.manual_seed(0)
     make = {
-        "gpt2": lambda t: t.GPT2LMHeadModel(t.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=0, eos_token_id=0)),
+        "gpt2": lambda t: t.GPT2LMHeadModel(
+            t.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=0, eos_token_id=0)
+        ),
         "llama": lambda t: t.LlamaForCausalLM(t.LlamaConfig(**SMALL, **PLACES, **GROUPED)),
         "mistral": lambda t: t.MistralForCausalLM(t.MistralConfig(**SMALL, **PLACES, **GROUPED, sliding_window=8)),
         "neox": lambda t: t.GPTNeoXForCausalLM(t.GPTNeoXConfig(**SMALL, **PLACES, bos_token_id=0, eos_token_id=0)),
-        "opt": lambda t: t.OPTForCausalLM(t.OPTConfig(vocab_size=48, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32, max_position_embeddings=64, word_embed_proj_dim=16, pad_token_id=1, bos_token_id=2, eos_token_id=2)),
+        "opt": lambda t: t.OPTForCausalLM(
+            t.OPTConfig(
+                vocab_size=48,
+                hidden_size=16,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                ffn_dim=32,
+                max_position_embeddings=64,
+                word_embed_proj_dim=16,
+                pad_token_id=1,
+                bos_token_id=2,
+                eos_token_id=2,
+            )
+        ),
         "bert decoder": lambda t: t.BertLMHeadModel(t.BertConfig(**SMALL, **PLACES, is_decoder=True)),
         "bert as it is": lambda t: t.BertLMHeadModel(t.BertConfig(**SMALL, **PLACES, is_decoder=False)),
         "bert masked": lambda t: t.BertForMaskedLM(t.BertConfig(**SMALL, **PLACES)),
-        "t5": lambda t: t.T5ForConditionalGeneration(t.T5Config(vocab_size=48, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)),
+        "t5": lambda t: t.T5ForConditionalGeneration(
+            t.T5Config(vocab_size=48, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+        ),
     }
     return make[kind](transformers)
 
@@ -67,7 +84,7 @@ def test_a_model_that_reads_both_sides_is_not_accused(kind, tmp_path):
     assert [(one["result"], one["sentence"]) for one in found] == [("pass", "It is not a causal model.")]
 
 
-OWN = '''
+OWN = """
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -85,14 +102,20 @@ class Odd(LlamaForCausalLM):
             rows, new = input_ids.shape
             attention_mask = torch.zeros(rows, 1, new, past + new, dtype=self.dtype)
         return super().forward(input_ids, attention_mask, position_ids, past_key_values, use_cache=use_cache, **more)
-'''
+"""
 LEAKS = {
     "always": ("True", {"no mask given", "a mask of ones", "padded on the left", "prefix alone", "cache, in pieces"}),
     "where no mask is given": ("attention_mask is None and not past", {"no mask given", "prefix alone"}),
-    "where one is given": ("attention_mask is not None", {"a mask of ones", "padded on the left", "padded on the right"}),
+    "where one is given": (
+        "attention_mask is not None",
+        {"a mask of ones", "padded on the left", "padded on the right"},
+    ),
     "behind a cache": ("past > 0", {"cache, in pieces"}),
     "in training": ("self.training", {"in training mode, dropout off"}),
-    "in a batch with padding on the left": ("attention_mask is not None and not attention_mask[:, 0].all()", {"padded on the left"}),
+    "in a batch with padding on the left": (
+        "attention_mask is not None and not attention_mask[:, 0].all()",
+        {"padded on the left"},
+    ),
     "nowhere": ("False", set()),
 }
 
@@ -102,7 +125,11 @@ def own(where: str, folder: Path) -> Path:
     saved("llama", folder)
     (folder / "odd.py").write_text(OWN.replace("WHERE", where))
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "odd", "architectures": ["Odd"], "auto_map": {"AutoConfig": "odd.OddConfig", "AutoModelForCausalLM": "odd.Odd"}}
+    config |= {
+        "model_type": "odd",
+        "architectures": ["Odd"],
+        "auto_map": {"AutoConfig": "odd.OddConfig", "AutoModelForCausalLM": "odd.Odd"},
+    }
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 
@@ -127,7 +154,9 @@ class Mixing(torch.nn.Module):
 
     def forward(self, input_ids):
         x = self.table(input_ids)
-        return transformers.modeling_outputs.CausalLMOutput(logits=x.cumsum(1) + self.strength * x.mean(0, keepdim=True))
+        return transformers.modeling_outputs.CausalLMOutput(
+            logits=x.cumsum(1) + self.strength * x.mean(0, keepdim=True)
+        )
 
 
 @pytest.mark.parametrize("strength", [0.0, 1e-3])
