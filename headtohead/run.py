@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from headtohead.audit import Finding
 from headtohead.audit.arm import audit_trained, kept_with_arm
 from headtohead.audit.record import Scored, audit_record, read_steps
 from headtohead.audit.spikes import diverged
@@ -75,7 +74,7 @@ def batches(
 class Run:
     """The folder of one arm and seed and what is kept in it."""
 
-    def __init__(  # noqa: PLR0913 (all that a run is made of)
+    def __init__(
         self,
         folder: Path,
         recipe: Recipe,

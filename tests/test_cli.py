@@ -36,7 +36,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *argume
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a text and a study in it, and the user in the folder."""
-    words, draw = "The quick brown fox jumps over the lazy dog.".split(), random.Random(0)
+    words, draw = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog."], random.Random(0)
     lines = [" ".join(draw.sample(words, len(words))) for _ in range(40)]  # the same one again would be contamination
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
     (tmp_path / "good.py").write_text(HEAD + ARM)

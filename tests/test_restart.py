@@ -89,7 +89,7 @@ def test_a_run_that_returned_is_the_run_that_was_told_beforehand(prose, tmp_path
     assert lasting(again) == lasting(odd) and len(restarts_of(odd)) == MOST
 
 
-@pytest.mark.parametrize("stop", [150, 232, 290])
+@pytest.mark.parametrize("stop", [232, *(pytest.param(n, marks=pytest.mark.slow) for n in (150, 290))])
 def test_stopped_anywhere_it_ends_with_the_same_bits(stop, prose, tmp_path, monkeypatch):
     """An exception at some step: what is on disk then is all that the next call has."""
     asked = recipe(prose, 230, "skip")

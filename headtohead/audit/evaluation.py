@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,8 +67,8 @@ def dropout_signature(network: nn.Module, inputs: Sequence[Tensor], when: str = 
     caught: dict[float, list[tuple[float, float]]] = {}
     modules = [module for module in network.modules() if isinstance(module, _DropoutNd) and module.p]
 
-    def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
-        caught.setdefault(module.p, []).append((excess_kurtosis(given[0]), excess_kurtosis(out)))  # type: ignore[arg-type,index]
+    def watch(module: Any, given: tuple[Tensor, ...], out: Tensor) -> None:
+        caught.setdefault(float(module.p), []).append((excess_kurtosis(given[0]), excess_kurtosis(out)))
 
     handles = [module.register_forward_hook(watch) for module in modules]
     try:
@@ -78,6 +79,6 @@ def dropout_signature(network: nn.Module, inputs: Sequence[Tensor], when: str = 
     finally:
         for handle in handles:
             handle.remove()
-    found = [signature(*zip(*pairs, strict=True), rate, when) for rate, pairs in caught.items()]
+    found = [signature([b for b, _ in pairs], [a for _, a in pairs], rate, when) for rate, pairs in caught.items()]
     worst = [finding for finding in found if finding.result == "fail"]
     return (worst or found or [signature([], [], 0.0, when)])[0]

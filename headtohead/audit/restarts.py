@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from headtohead.audit import Finding
 
+Seed = int | str
 
-def audit(baseline: Mapping[int, int], challenger: Mapping[int, int], unlike: Sequence[int] = ()) -> Finding:
+
+def audit(baseline: Mapping[Seed, int], challenger: Mapping[Seed, int], unlike: Sequence[Seed] = ()) -> Finding:
     """Restarts that each arm itself asked for, by seed; `unlike` are seeds whose runs do not have the same ones."""
     ours, theirs = sum(challenger.values()), sum(baseline.values())
     evidence = f"{ours} of the challenger over {len(challenger)} runs, {theirs} of the baseline over {len(baseline)}"

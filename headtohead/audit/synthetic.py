@@ -65,9 +65,16 @@ def noise(train: int, validation: int, seed: int = 0) -> Tokens:
     """So many letters on each side, each drawn alone and all alike, in documents that are also lines."""
     draw = np.random.Generator(np.random.Philox(key=seed))
     sides = [_side(draw, count) for count in (train, validation)]
-    about = {"name": "noise", "note": "letters drawn at random", "bordered": True, "fingerprint": f"noise {seed}"}
     return Tokens(
-        train=sides[0], validation=sides[1], vocabulary=CharacterVocabulary(LETTERS, False), probe=1, tuning=1, **about
+        name="noise",
+        train=sides[0],
+        validation=sides[1],
+        vocabulary=CharacterVocabulary(LETTERS, False),
+        bordered=True,
+        note="letters drawn at random",
+        probe=1,
+        tuning=1,
+        fingerprint=f"noise {seed}",
     )
 
 

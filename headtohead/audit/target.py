@@ -13,7 +13,7 @@ from headtohead.audit import Finding
 from headtohead.audit.causality import redrawn
 from headtohead.audit.noise import exams
 from headtohead.audit.synthetic import FIRST, LETTERS, batch_of, noise, small
-from headtohead.objectives import Batch
+from headtohead.objectives import Batch, Prediction
 from headtohead.spec import Mistake
 from headtohead.study import Recipe
 from headtohead.text.cache import Tokens
@@ -136,11 +136,19 @@ def probability(recipe: Recipe, tokens: Tokens, batch: Batch) -> float | None:
         torch.manual_seed(0)
         network = recipe.learner(tokens.vocabulary.size, 0)
         worst = 0.0
-        for learner in (network, redrawn(network)):
+        for learner in (network, _redrawn(network)):
             asked = (batch._replace(target=torch.full_like(batch.target, v)) for v in range(tokens.vocabulary.size))
-            total = sum(torch.exp(-learner.eval().score(one).double()) for one in asked)
-            worst = max(worst, float(total[batch.weight > 0].nan_to_num(0.0).max()))  # type: ignore[index]
+            total = torch.zeros_like(batch.weight, dtype=torch.float64)
+            for one in asked:
+                total += torch.exp(-learner.eval().score(one).double())
+            worst = max(worst, float(total[batch.weight > 0].nan_to_num(0.0).max()))
     return worst
+
+
+def _redrawn(network: Prediction) -> Prediction:
+    copy = redrawn(network)
+    assert isinstance(copy, Prediction)
+    return copy
 
 
 def _held_out_faults(recipe: Recipe, tokens: Tokens) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from headtohead.verdict import words
 from headtohead.verdict.compare import Seed
-from headtohead.verdict.folder import FINISHED, Log, Run, first_difference
+from headtohead.verdict.folder import Log, Run, first_difference
 
 GRAVITY = {"pass": 0, "skip": 1, "fail": 2}
 

@@ -55,7 +55,7 @@ def _unknown(
     if not any(rates):
         return []
     same = len({run.get("evaluation") for run in [*baseline, *challenger]}) == 1
-    return [unknown.compare(*rates, same=same, charged=measure.endswith(".spelled"))]
+    return [unknown.compare(rates[0], rates[1], same=same, charged=measure.endswith(".spelled"))]
 
 
 def _ratio(name: str, baseline: Sequence[Mapping[str, Any]], challenger: Sequence[Mapping[str, Any]]) -> float:
@@ -75,7 +75,7 @@ def _restarts(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> F
         for side, runs in zip(told, (baseline, challenger), strict=True)
     ]
     unlike = [seed for seed in told[0].keys() & told[1].keys() if _plan(told[0][seed]) != _plan(told[1][seed])]
-    return restarts.audit(counts[0], counts[1], sorted(unlike))
+    return restarts.audit(counts[0], counts[1], sorted(unlike, key=str))
 
 
 def _restarted(run: Run) -> list[dict[str, Any]]:

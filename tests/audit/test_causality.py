@@ -30,8 +30,8 @@ from headtohead import (
     ZeroThenRenormalize,
     at,
 )
-from headtohead.audit.causality import audit, cuts, redrawn
 from headtohead.audit.arm import audit_network, audit_start
+from headtohead.audit.causality import audit, cuts, redrawn
 from headtohead.spec import short
 from headtohead.train import Route, train
 

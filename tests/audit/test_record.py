@@ -5,9 +5,21 @@ import math
 import numpy as np
 import pytest
 
-from headtohead.audit import comparable, contamination, epochs, floor, gap, majority, primary, restarts, sameness, size
+from headtohead.audit import (
+    comparable,
+    contamination,
+    epochs,
+    floor,
+    gap,
+    majority,
+    primary,
+    restarts,
+    sameness,
+    size,
+    undertrain,
+    unknown,
+)
 from headtohead.audit import spikes as jumps
-from headtohead.audit import undertrain, unknown
 from headtohead.text.contamination import contamination as compared
 from headtohead.text.overlap import Overlap
 

@@ -172,7 +172,7 @@ def test_a_batch_that_is_mixed_is_found_and_what_cannot_be_asked_is_skipped(stre
 def test_pickled_weights_and_foreign_code_are_refused_with_the_way_out(tmp_path):
     folder = saved("llama", tmp_path / "pickled")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(Mistake, match="pickled weights.*safetensors"):
+    with pytest.raises(Mistake, match=r"pickled weights.*safetensors"):
         audit_model(folder)
     (folder / "pytorch_model.bin").unlink()
     with pytest.raises(Mistake, match="no weights"):
