@@ -101,14 +101,13 @@ def save_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer],
     write_atomically(path, save(plain, metadata=about))
 
 
-def fits(path: Path, lock: str) -> bool:
-    """Whether a checkpoint is whole and of the study with this lock; another one is no start for its runs."""
+def progress_of(path: Path) -> dict[str, Any] | None:
+    """The progress that a checkpoint holds, without its tensors; None where the file is damaged, or no checkpoint."""
     try:
         with safe_open(path, framework="pt") as file:
-            about = file.metadata() or {}
-        return json.loads(about["progress"])["lock"] == lock
+            return json.loads((file.metadata() or {})["progress"])
     except (SafetensorError, OSError, ValueError, KeyError):
-        return False
+        return None
 
 
 def load_checkpoint(path: Path, network: nn.Module, optimizers: list[Optimizer]) -> dict[str, Any]:

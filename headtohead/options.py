@@ -75,6 +75,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program to
 Trust = Annotated[
     bool, typer.Option("--trust-study", help="Run the copy of the study's file that lies in the run's folder.")
 ]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run the code of its own that a model's folder brings.")
+]
 StudyFile = Annotated[
     Path | None,
     typer.Option(

@@ -200,9 +200,21 @@ def ended(folder: Path) -> bool:
     return state_of(folder)["state"] in ("finished", "failed")
 
 
+def restarts_of(folder: Path) -> list[dict[str, Any]]:
+    """The restarts that the runs of a seed have asked for, in any arm: every arm of the seed repeats them."""
+    path = folder.parent.parent.parent / "restarts" / f"{folder.name}.json"
+    return read_json(path, list) if path.is_file() else []
+
+
 def whole(folder: Path) -> bool:
-    """Whether a run has ended and what it left is still there, so that nothing is left to do."""
-    failed = state_of(folder)["state"] == "failed"
+    """Whether a run has ended and what it left is still there, so that nothing is left to do.
+
+    A run that restarts at all has something left to do when another arm of its seed was restarted since.
+    """
+    state = state_of(folder)
+    failed = state["state"] == "failed"
+    if "restarts" in state and state["restarts"] != restarts_of(folder):
+        return False
     return ended(folder) and (failed or all((folder / name).is_file() for name in LEFT))
 
 

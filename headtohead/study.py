@@ -31,7 +31,8 @@ class Recipe(Part):
     """Everything that one arm is trained with. `batch` rows of `length` tokens a step, in `accumulate` pieces.
 
     `clip` bounds the gradient's norm, 0 leaves it alone. `held_out` bounds how many
-    bytes of held-out text are scored, in whole documents; 0 is all.
+    bytes of held-out text are scored, in whole documents; 0 is all. `restart` says what happens after a spike of the loss:
+    nothing, or a return to at least 100 steps before it, with some batches left out (skip) or in another order (reseed).
     """
 
     model: Model = Transformer()
@@ -48,6 +49,7 @@ class Recipe(Part):
     schedule: Schedule = CosineDecay(warmup=100)
     clip: float = 1.0
     held_out: int = 0
+    restart: Literal["none", "skip", "reseed"] = "none"
 
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         for name in ("length", "batch", "accumulate", "steps"):

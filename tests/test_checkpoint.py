@@ -9,9 +9,10 @@ from test_train import DROPOUT, EAGER, eight_rows
 from torch import nn
 
 from headtohead import SGD, AdamW, Custom, Lamb, MaskedLM, Muon, Optimizer, RMSprop, Untied, at
-from headtohead.checkpoint import fits, load_checkpoint, load_weights, network_tensors, save_checkpoint, save_weights
+from headtohead.checkpoint import load_checkpoint, load_weights, network_tensors, save_checkpoint, save_weights
 from headtohead.objectives import cut
 from headtohead.parts.dropout import row_keys
+from headtohead.restart import furthest
 from headtohead.spec import Mistake, short
 from headtohead.train import train
 
@@ -141,16 +142,15 @@ def checkpoint(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     learner, optimizers = fresh(tiny())
     steps(tiny(), learner, optimizers, 0, 1)
-    save_checkpoint(path, learner, optimizers, {"lock": "aa", "steps": 1})
+    save_checkpoint(path, learner, optimizers, {"lock": "aa", "steps": 1, "restarts": []})
     return path
 
 
 def test_a_checkpoint_is_a_start_for_its_own_study_alone(checkpoint, tmp_path):
-    assert fits(checkpoint, "aa")
-    assert not fits(checkpoint, "bb")
-    assert not fits(tmp_path / "absent.safetensors", "aa")
+    assert furthest(tmp_path, "aa", []) == checkpoint
+    assert furthest(tmp_path, "bb", []) is None
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
-    assert not fits(checkpoint, "aa")
+    assert furthest(tmp_path, "aa", []) is None
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, -1])
@@ -202,7 +202,7 @@ def test_nothing_in_the_file_is_code(checkpoint):
     """The header is JSON and the rest numbers: safetensors' own format, readable by anyone."""
     raw = checkpoint.read_bytes()
     header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
-    assert json.loads(header.pop("__metadata__")["progress"]) == {"lock": "aa", "steps": 1}
+    assert json.loads(header.pop("__metadata__")["progress"]) == {"lock": "aa", "steps": 1, "restarts": []}
     learner, _ = fresh(tiny())
     names = {f"network/{name}" for name in network_tensors(learner)}
     assert names < header.keys() and {name.partition("/")[0] for name in header} == {"network", "optimizer"}

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import random
 import shlex
 import signal
 import subprocess
@@ -35,7 +36,9 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *argume
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a text and a study in it, and the user in the folder."""
-    (tmp_path / "text.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 40)
+    words, draw = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog."], random.Random(0)
+    lines = [" ".join(draw.sample(words, len(words))) for _ in range(40)]  # the same one again would be contamination
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
     (tmp_path / "good.py").write_text(HEAD + ARM)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -268,11 +271,14 @@ def test_audit_before_a_seed_is_spent(place: Path, monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "audit", "leak.py", "--json")
     found = json.loads(out)
     assert code == 1
-    assert {f["result"] for f in found if f["arm"] == "n"} == {"fail"}
+    failed = {f["id"] for f in found if f["arm"] == "n" and f["result"] == "fail"}
+    assert {"A-CAUSAL", "A-NOISE"} <= failed
     assert {f["result"] for f in found if f["arm"] == "baseline"} == {"pass"}
     assert call(monkeypatch, capsys, "audit", "good.py")[0] == 0
     mended = call(monkeypatch, capsys, "audit", "leak.py", "--set", "model.attention.visibility=Everyone()", "--json")
-    assert {f["result"] for f in json.loads(mended[1]) if f["arm"] == "baseline"} == {"fail"}  # every arm, as for `run`
+    assert {"A-CAUSAL", "A-NOISE"} <= {
+        f["id"] for f in json.loads(mended[1]) if (f["arm"], f["result"]) == ("baseline", "fail")
+    }  # every arm, as for `run`
 
 
 def test_what_was_deleted_or_is_younger_is_made_again(place: Path, monkeypatch, capsys):

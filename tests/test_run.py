@@ -163,7 +163,7 @@ def _stop_at(run, steps: int) -> None:
         run.folder / "checkpoint.safetensors",
         run.learner,
         run.optimizers,
-        {"lock": run.lock, "steps": steps, "seconds": 1.0},
+        {"lock": run.lock, "steps": steps, "seconds": 1.0, "restarts": []},
     )
 
 

@@ -10,30 +10,51 @@ from typing import Annotated
 import typer
 
 from headtohead.cli.studies import options_of
-from headtohead.options import Json, RunFolder, Seed, Settings, Size, Steps, StudyFile, Temperature, Tokens, Trust
+from headtohead.options import (
+    Json,
+    RunFolder,
+    Seed,
+    Settings,
+    Size,
+    Steps,
+    StudyFile,
+    Temperature,
+    Tokens,
+    Trust,
+    TrustCode,
+)
 from headtohead.request import Options, builtin_studies, find_study, run_folder
 from headtohead.spec import Mistake
 
 
-def audit(
-    what: Annotated[str, typer.Argument(metavar="STUDY|RUN", help="A study, or the folder of a finished run.")],
+def audit(  # noqa: PLR0913 (one for each option)
+    what: Annotated[
+        str, typer.Argument(metavar="STUDY|RUN|MODEL_DIR", help="A study, or the folder of a run or a model.")
+    ],
     size: Size = "demo",
     steps: Steps = None,
     settings: Settings = None,
     study: StudyFile = None,
     trust_study: Trust = False,
+    trust_remote_code: TrustCode = False,
     as_json: Json = False,
 ) -> None:
-    """Look for cheating: in a study's arms before any seed is spent, or in a trained run."""
+    """Look for cheating: in a study's arms before any seed is spent, in a finished run, or in a transformers model."""
     place, options = Path(what), options_of(size, None, steps, settings)
     run = not what.endswith(".py") and what not in builtin_studies() and (place.is_dir() or "/" in what)
     if run and options != Options():
-        raise Mistake(f"--size, --steps and --set change a study; {what} is a run, which is audited as it is")
-    place = run_folder(place) if run else find_study(what)
-    from headtohead.launch.check import audit_run, audit_study
+        raise Mistake(f"--size, --steps and --set change a study; {what} is a folder, which is audited as it is")
     from headtohead.report import looked
 
-    found = audit_run(place, study, trust_study) if run else audit_study(place, options)
+    if run and (place / "config.json").is_file() and not (place / "recipe.json").is_file():
+        from headtohead.launch.released import audit_model
+
+        found = audit_model(place, trust_remote_code)
+    else:
+        place = run_folder(place) if run else find_study(what)
+        from headtohead.launch.check import audit_run, audit_study
+
+        found = audit_run(place, study, trust_study) if run else audit_study(place, options)
     print(json.dumps(found, indent=1) if as_json else looked.audits(found))
     if any(one["severity"] == "fatal" and one["result"] == "fail" for one in found):
         raise typer.Exit(1)

@@ -7,14 +7,16 @@ import sys
 import threading
 import traceback
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from headtohead.files import read_json, write_atomically
 from headtohead.plan import arms_of
 from headtohead.request import TUNE, first, folders, plan_of, whole
-from headtohead.run import Run, claimed
+from headtohead.run import Run, Terms, claimed
 from headtohead.spec import Mistake
+from headtohead.study import Recipe
 from headtohead.train import Route
 
 
@@ -40,26 +42,36 @@ def work(out: Path, trusted: str | None, seeds: int) -> int:
     torch.set_num_threads(route.threads)
     torch.use_deterministic_algorithms(route.device == "cpu")
     arms = arms_of(out, plan, trusted)
-    broken = 0
+    broken: set[Path] = set()
+    while _pass(out, plan, route, arms, broken):  # again, where a restart of one arm left others something to repeat
+        pass
+    return len(broken)
+
+
+def _pass(out: Path, plan: dict[str, Any], route: Route, arms: dict[str, Recipe], broken: set[Path]) -> bool:
+    """Do every run that is not whole and that nobody else is at; whether there was any. `broken` are those that raised."""
+    done = False
     for arm, seed, folder in folders(out, plan):
-        if whole(folder):
+        if whole(folder) or folder in broken:
             continue
         with claimed(folder) as mine:
             if not mine or whole(folder):
                 continue
+            done = True
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                number = seed + plan.get("fresh", {}).get(arm, 0)
-                run = Run(folder, arms[arm], number, route, plan["lock"], plan["primary"]["name"])
+                baseline = None if arm == plan["baseline"] else arms[plan["baseline"]]
+                terms = Terms(plan["lock"], plan["primary"]["name"], baseline)
+                run = Run(folder, arms[arm], seed + plan.get("fresh", {}).get(arm, 0), route, terms)
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
                 if plan.get("purpose") == TUNE:
                     run.tokens = run.tokens.for_tuning()
                 run.execute()
             except Exception:
-                broken += 1
+                broken.add(folder)
                 write_atomically(folder / "error.txt", traceback.format_exc())
-    return broken
+    return done
 
 
 if __name__ == "__main__":

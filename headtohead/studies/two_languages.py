@@ -5,8 +5,8 @@ Losses on different texts are INCOMPARABLE in any unit: a text has an entropy of
 shows side by side what can be said of each arm: the share of the unigram entropy that was gained, bits per character, and the
 steps to 90 % of the gain. English in lower case is the control for the guess: the same words in a smaller alphabet.
 
-Put shakespeare.txt and hebrew.txt, any two UTF-8 texts, into the folder that you run this in. The paper size is the study's
-last: 15 layers, 6 heads, width 192, dropout 0.1, 50,000 steps of 64.
+Where the two texts are looked for, and where to get them: `h2h list texts shakespeare`, `h2h list texts hebrew`. The paper size
+is the study's last: 15 layers, 6 heads, width 192, dropout 0.1, 50,000 steps of 64.
 """
 
 from headtohead import (
@@ -14,9 +14,10 @@ from headtohead import (
     Characters,
     Constant,
     Dropout,
-    File,
+    Hebrew,
     LowerCase,
     Recipe,
+    Shakespeare,
     Study,
     Transformer,
     Untied,
@@ -24,7 +25,7 @@ from headtohead import (
     at,
 )
 
-ENGLISH, HEBREW = File("shakespeare.txt"), File("hebrew.txt")
+ENGLISH, HEBREW = Shakespeare(), Hebrew()
 
 demo = Recipe(
     model=Transformer(layers=2, heads=4, width=64, head=Untied(), initialization=Xavier()),

@@ -7,7 +7,7 @@ from typing import Any
 
 from headtohead.verdict import words
 from headtohead.verdict.compare import Seed
-from headtohead.verdict.folder import FINISHED, Log, Run, first_difference
+from headtohead.verdict.folder import Log, Run, first_difference
 
 GRAVITY = {"pass": 0, "skip": 1, "fail": 2}
 
@@ -33,12 +33,14 @@ def fatal(audits: Iterable[dict[str, Any]]) -> list[str]:
     return [audit["id"] for audit in audits if audit["severity"] == "fatal" and audit["result"] == "fail"]
 
 
-def objections(baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> list[str]:
+def objections(
+    baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run], of_pair: Sequence[dict[str, Any]] = ()
+) -> list[str]:
     """What makes a comparison INVALID. A fault of the baseline spoils every comparison with it."""
-    found = fatal(worst(challenger)) + [f"{name} of the baseline" for name in fatal(worst(baseline))]
-    finished = [run for run in (*baseline.values(), *challenger.values()) if run.state == FINISHED]
-    texts = {run.measures.get("evaluation") for run in finished}
-    return found + ([words.INCOMPARABLE] if len(texts) > 1 else [])
+    own, theirs, both = fatal(worst(challenger)), fatal(worst(baseline)), fatal(of_pair)
+    incomparable = [words.INCOMPARABLE] if {"A-EVALSET", "A-UNIT"} & set(both) else []
+    others = [name for name in both if name not in ("A-EVALSET", "A-UNIT", *own)]
+    return own + [f"{name} of the baseline" for name in theirs] + others + incomparable
 
 
 def reservations(
@@ -53,7 +55,8 @@ def reservations(
         if audit["result"] == "fail" and audit["id"] in words.AUDIT_CAVEATS
     ]
     labels += [words.SINGLE_BUDGET for audit in of_pair if (audit["id"], audit["result"]) == ("A-CROSS", "skip")]
-    skipped = any(audit["severity"] == "fatal" and audit["result"] == "skip" for audits in audited for audit in audits)
+    every = [audit for audits in [*audited, of_pair] for audit in audits]
+    skipped = any(audit["severity"] == "fatal" and audit["result"] == "skip" for audit in every)
     return list(dict.fromkeys(labels)) + ([words.UNAUDITED] if skipped or not all(audited) else [])
 
 

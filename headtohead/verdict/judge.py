@@ -38,6 +38,7 @@ from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
+from headtohead.verdict.pairs import of_pair, times_compare
 from headtohead.verdict.sentence import sentence
 from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
@@ -156,7 +157,8 @@ def _cases(judged: Judged, rule: Rule) -> list[Case]:
     for name, each in compared.items():
         logs = [(seed, seen[seed], read_log(judged.runs[name][seed])) for seed in each.seeds]
         different = different_data(logs, "steps" in judged.study.get("changed", {}).get(name, {}))
-        audits = [_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)}]
+        audits = of_pair(judged.study, rule.measure.name, judged.baseline, judged.runs[name], each.seeds)
+        audits.append(_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)})
         audits += tuning.audits(judged.study.get("tuning"), name)
         cases.append(Case(name, each, adjusted[name], different, audits))
     return cases
@@ -190,7 +192,7 @@ def _verdict(judged: Judged, case: Case) -> Verdict:
     """The word, what qualifies it, and then the caveats."""
     baseline, own, compared = judged.baseline, judged.runs[case.name], case.comparison
     failed = bool(compared.baseline.failed or compared.challenger.failed)
-    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own), failed)
+    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own, case.audits), failed)
     unpaired = [words.UNPAIRED] if case.different else []
     tuned = tuning.both(judged.study.get("tuning"), case.name)
     caveats = [*words.caveats(compared.pair, tuned), *unpaired, *reservations(baseline, own, case.audits)]
@@ -241,7 +243,7 @@ def _costs(judged: Judged, case: Case, entry: Mapping[str, Any]) -> dict[str, An
     if judged.look and judged.look != looks_of(judged.study)[-1]:
         confirm = command(judged.study, str(judged.out))  # seeds that were planned need no fresh study
     return {
-        "ratios": ratios(base, own, rate),
+        "ratios": times_compare(ratios(base, own, rate), case.audits),
         "price": price_of_seeds(judged.runs, counts, rate),
         "command": confirm if entry["verdict"] in words.OPEN else None,
     }

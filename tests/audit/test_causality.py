@@ -30,8 +30,8 @@ from headtohead import (
     ZeroThenRenormalize,
     at,
 )
+from headtohead.audit.arm import audit_network, audit_start
 from headtohead.audit.causality import audit, cuts, redrawn
-from headtohead.run import audit_network, audit_start
 from headtohead.spec import short
 from headtohead.train import Route, train
 
@@ -360,7 +360,7 @@ def test_an_objective_that_reads_both_sides_is_not_accused():
 def test_a_part_that_a_random_vector_breaks_is_not_accused():
     """A negative temperature turns −∞ into +∞; that is no leak, so only the matrices are redrawn then."""
     from headtohead import Normalizer
-    from headtohead.run import audit_start
+    from headtohead.audit.arm import audit_start
 
     class Cooled(nn.Module):
         def __init__(self) -> None:

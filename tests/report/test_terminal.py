@@ -55,7 +55,7 @@ def test_a_card_says_it_all_in_order(tmp_path):
         "p 0.0021",
         "5 seeds find a true difference of 0.0055 nats per token with a chance of 80 %",
         "one of the margin, 0.017, takes 3 seeds of every arm (12.5 min, $0.25)",
-        "audits 1 passed, 0 failed, 1 skipped",
+        "audits 7 passed, 0 failed, 2 skipped",
         "at equal tokens, parameters ×0.80, FLOPs ×1.00, time ×1.50, memory ×1.00, dollars ×1.50",
         "no run failed, none is missing",
         "loss is not worse by the margin or more, margin 0.017 nats per token: yes",
@@ -79,7 +79,7 @@ def test_a_failed_audit_is_told_with_its_sentence_and_evidence(tmp_path):
     rewrite(out / "arms/small/seed1/audits.json", found)
     shown = told(verdict_table(judge(out)))
     assert "INVALID small (A-CAUSAL," in shown
-    assert "1 passed, 1 failed, 2 skipped" in shown
+    assert "7 passed, 1 failed, 3 skipped" in shown
     assert "A-CAUSAL failed (fatal, seed 1): It sees the future." in shown
     assert "moved by 0.374" in shown
     assert "descriptive only: loss −0.0104" in shown

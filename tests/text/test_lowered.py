@@ -37,9 +37,9 @@ def test_the_study_asks_for_its_texts_in_one_line(tmp_path, monkeypatch, size):
     from headtohead.plan import load_study
     from headtohead.request import find_study
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("H2H_DATA", str(tmp_path))
     study = load_study(find_study("two_languages")).study
     for recipe in (study if size == "demo" else study.paper).arms().values():
-        with pytest.raises(Mistake, match=r"no text at .*(shakespeare|hebrew)\.txt; give") as caught:
+        with pytest.raises(Mistake, match=r"(shakespeare|hebrew) is not here: .+ put it into") as caught:
             prepare(recipe.text, recipe.tokenizer)
         assert "\n" not in str(caught.value)

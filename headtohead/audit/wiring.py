@@ -1,0 +1,100 @@
+"""Is the change wired in? A challenger that computes what the baseline does (A-NOOP), and parts that never learn (A-ACTIVE)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headtohead.audit import Finding
+from headtohead.audit.causality import gap
+from headtohead.objectives import Batch, Prediction
+from headtohead.parts.dropout import row_keys
+from headtohead.spec import diff
+from headtohead.study import Recipe, network_of
+from headtohead.text.cache import Tokens
+from headtohead.train import Route, train
+
+INPUTS, ROWS = 3, 2
+EVALUATIONS = 3  # in a row
+
+
+def noop(baseline: Recipe, recipe: Recipe, tokens: Tokens, when: str = "before") -> Finding:
+    """A-NOOP: the logits of three inputs at the start and after one step, of the arm and of the baseline."""
+    changed = diff(baseline, recipe)
+    elsewhere = [address for address in changed if not address.startswith(("model", "objective"))]
+    if elsewhere:
+        sentence = "What changed is not the network alone, so equal networks would prove nothing."
+        return Finding("A-NOOP", "warn", when, "pass", f"changed: {', '.join(elsewhere)}", sentence)
+    size = tokens.vocabulary.size
+    if _count(recipe, size) != _count(baseline, size):
+        evidence = f"{_count(recipe, size):,} parameters, the baseline has {_count(baseline, size):,}"
+        return Finding("A-NOOP", "warn", when, "pass", evidence, "It is another network than the baseline's.")
+    ours, theirs = (_logits(each, tokens) for each in (recipe, baseline))
+    moved = [
+        float("inf") if one.shape != other.shape else gap(one, other) for one, other in zip(ours, theirs, strict=True)
+    ]
+    evidence = f"logits differ by {moved[0]:.1e} at the start and {moved[1]:.1e} after one step"
+    if not any(moved):
+        sentence = "It computes exactly what the baseline does: the change is not wired in."
+        return Finding("A-NOOP", "warn", when, "fail", evidence, sentence)
+    return Finding("A-NOOP", "warn", when, "pass", evidence, "It computes something else than the baseline.")
+
+
+def _count(recipe: Recipe, vocabulary: int) -> int:
+    return sum(p.numel() for p in network_of(recipe, vocabulary).parameters())
+
+
+def _logits(recipe: Recipe, tokens: Tokens) -> list[Tensor]:
+    """Of three batches, at the start and after a step of training."""
+    few = replace(recipe, batch=ROWS, accumulate=1)
+    batches = [_batch(few, tokens, i) for i in range(INPUTS)]
+    with torch.random.fork_rng(devices=[]):
+        learner = few.learner(tokens.vocabulary.size, 0)
+        optimizers = few.optimizer.optimizers(learner)
+        before = _predicted(learner, batches)
+        list(train(learner, optimizers, iter([(0, batches[:1], "")]), lambda step: few.optimizer.rate, 1.0, Route()))
+        return [before, _predicted(learner, batches)]
+
+
+def _batch(recipe: Recipe, tokens: Tokens, i: int) -> Batch:
+    rows = recipe.examples.rows(tokens, recipe.length + recipe.objective.ahead, recipe.batch, 0, i)
+    batch = recipe.objective.prepare(rows, np.random.Generator(np.random.Philox(key=i)), tokens.vocabulary)
+    return batch._replace(keys=row_keys(0, i, np.arange(recipe.batch)))
+
+
+def _predicted(learner: Prediction, batches: list[Batch]) -> Tensor:
+    learner.eval()
+    with torch.no_grad():
+        return torch.cat(
+            [learner.model(batch.ids, batch.position, batch.document, batch.segments) for batch in batches]
+        )
+
+
+def active(learner: Prediction, baseline: Recipe, recipe: Recipe, tokens: Tokens, when: str = "after") -> Finding:
+    """A-ACTIVE: the gradients, of three batches one after another, of parameters that the baseline does not have."""
+    theirs = {name: p.shape for name, p in network_of(baseline, tokens.vocabulary.size).named_parameters()}
+    own = {name: p for name, p in learner.named_parameters() if p.requires_grad and theirs.get(name) != p.shape}
+    if not own:
+        sentence = "Every parameter that it has, the baseline has too."
+        return Finding("A-ACTIVE", "warn", when, "pass", "no parameter of its own", sentence)
+    few = replace(recipe, batch=min(recipe.batch, 8), accumulate=1)
+    still = set(own)
+    device = next(learner.parameters()).device
+    learner.eval()
+    for i in range(EVALUATIONS):
+        learner.zero_grad(set_to_none=True)
+        batch = _batch(few, tokens, recipe.steps + i)._replace(keys=None)
+        moved = {name: None if column is None else column.to(device) for name, column in batch._asdict().items()}
+        terms = learner(Batch(**moved))  # type: ignore[arg-type]
+        torch.stack([term.weight * term.sum for term in terms.values()]).sum().backward()
+        still -= {name for name, p in own.items() if p.grad is not None and bool(p.grad.any())}
+    learner.zero_grad(set_to_none=True)
+    if still:
+        told = ", ".join(sorted(still)[:3]) + (f" and {len(still) - 3} more" if len(still) > 3 else "")
+        sentence = "Parameters that only this arm has never get a gradient: they are dead, or not wired in."
+        return Finding("A-ACTIVE", "warn", when, "fail", f"{told}: zero in {EVALUATIONS} evaluations", sentence)
+    evidence = f"{len(own)} tensors of its own, all with a gradient"
+    return Finding("A-ACTIVE", "warn", when, "pass", evidence, "All that only this arm has takes part.")
