@@ -147,7 +147,7 @@ def test_how_far_back_and_how_much_is_left_out(prose, tmp_path):
         first, second = restarts_of(folder)
         assert first == {"arm": "odd", "spike": spike, "z": 33.8, "from": start, "skip": skip, "reseed": False}
         assert second["z"] is None
-    assert furthest(folder, []) is None
+    assert furthest(folder, "lock", []) is None
 
 
 def test_batches_are_as_they_were_without_restarts(prose):
