@@ -7,7 +7,8 @@ import torch
 from small import VOCABULARY, tiny
 
 from headtohead import MaskedLM
-from headtohead.inspection import ROWS, Trained
+from headtohead.inspection import Trained
+from headtohead.sentences import ROWS
 from headtohead.spec import Mistake
 
 

@@ -14,6 +14,7 @@ from headtohead.spec import Mistake, Part
 
 if TYPE_CHECKING:
     from headtohead.text.cache import Side, Tokens
+    from headtohead.text.vocabulary import Vocabulary
 
 NOT_HELD_OUT = np.empty(0, dtype=np.int64)
 
@@ -40,6 +41,10 @@ class Examples(Part):
     fresh in the first window that holds it after `ahead` others. Causal: width = length + 1, ahead 1, stride ≤ length,
     and the first token of all is never scored. Masked: width = stride = length, ahead 0.
     """
+
+    def marks(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        """What stands before and after a text on its own; None where nothing does."""
+        return None
 
     def check(self, tokens: Tokens, width: int) -> None:
         """Raise a Mistake where the text cannot fill rows of this width."""
@@ -95,6 +100,9 @@ class Lines(Examples):
     """
 
     drop_longer: bool = False
+
+    def marks(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         if tokens.vocabulary.marks is None:
