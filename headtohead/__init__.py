@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it from this file
+    from headtohead.bodies import albert, bert, characters, electra, electra_generator, gpt2, roberta
     from headtohead.inspection import Trained, load
     from headtohead.model import Attention, Block, Custom, Frame, Layered, Model, MultiHead, Network, Transformer
     from headtohead.objectives import Batch, Exam, Objective, Prediction, Term
     from headtohead.objectives.causal import CausalLM
     from headtohead.objectives.masked import MaskedLM
+    from headtohead.objectives.replaced import Replaced
     from headtohead.optimizer import SGD, AdamW, Lamb, Muon, Optimizer, RMSprop
     from headtohead.parts.dropout import Dropout, drop, site
     from headtohead.parts.embedding import Embedding

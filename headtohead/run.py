@@ -23,7 +23,7 @@ from headtohead.audit import Finding, causality
 from headtohead.checkpoint import load_checkpoint, save_checkpoint, save_weights
 from headtohead.files import write_atomically, write_json
 from headtohead.measure import cost
-from headtohead.measure.likelihood import likelihood
+from headtohead.measure.likelihood import held_out, likelihood
 from headtohead.objectives import Batch, Prediction, cut
 from headtohead.parts.dropout import row_keys
 from headtohead.spec import describe
@@ -65,8 +65,11 @@ def batches(recipe: Recipe, tokens: Tokens, seed: int, first: int) -> Iterator[t
 class Run:
     """The folder of one arm and seed and what is kept in it."""
 
-    def __init__(self, folder: Path, recipe: Recipe, seed: int, route: Route, lock: str = "") -> None:
-        self.folder, self.recipe, self.seed, self.route, self.lock = folder, recipe, seed, route, lock
+    def __init__(
+        self, folder: Path, recipe: Recipe, seed: int, route: Route, lock: str = "", primary: str = "loss"
+    ) -> None:
+        self.folder, self.recipe, self.seed, self.route = folder, recipe, seed, route
+        self.lock, self.primary = lock, primary
         self.tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
         self.vocabulary = self.tokens.vocabulary.size
         self.learner = recipe.learner(self.vocabulary, seed).to(route.device)
@@ -103,7 +106,7 @@ class Run:
             done, seconds = progress["steps"], progress["seconds"]
         _keep_lines(log, done)
         if self.route.compiled:
-            self.learner.model.accelerate()
+            self.learner.accelerate()
         stream = batches(self.recipe, self.tokens, self.seed, done)
         saved = reported = time.monotonic()
         with open(log, "a", encoding="utf-8") as lines:
@@ -133,7 +136,10 @@ class Run:
         recipe, length = self.recipe, self.recipe.length
         stride = length // 2 if recipe.objective.ahead else length
         result = likelihood(judged, recipe, self.tokens, max(1, stride))
-        figures = dict(result.figures)
+        with torch.inference_mode():
+            own = judged.measures(held_out(recipe, self.tokens, max(1, stride)))
+        # what the study asks and this arm has no answer to is null: it has been looked for
+        figures = {self.primary: None} | result.figures | own
         if recipe.objective.ahead:
             plain = likelihood(judged, recipe, self.tokens, length).figures
             figures |= {"loss.windows": plain["loss"], "perplexity.windows": plain["perplexity"]}

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
+from torch import nn
 
-from headtohead.measure import MEASURES
-from headtohead.model import Model, Transformer
+from headtohead.measure import MEASURES, OF_OBJECTIVES
+from headtohead.model import Model, Network, Transformer
 from headtohead.objectives import Objective, Prediction
 from headtohead.objectives.causal import CausalLM
 from headtohead.optimizer import AdamW, Optimizer
@@ -61,11 +62,19 @@ class Recipe(Part):
         rows = self.model.rows(vocabulary, self.objective.masks)
         return self.model.complete(Size(vocabulary=rows, length=self.length))
 
+    def networks(self, vocabulary: int, seed: int) -> dict[str, Network]:
+        """Every network that the objective trains, by name, as its constructor leaves it."""
+        models = {name: model for name, (model, _) in self.objective.networks(self.model).items()}
+        sizes = {name: dataclasses.replace(self, model=model).size(vocabulary) for name, model in models.items()}
+        return {name: model.make(sizes[name], seed) for name, model in models.items()}
+
     def learner(self, vocabulary: int, seed: int) -> Prediction:
-        """The network to be trained, at its start."""
-        network = self.objective.learner(self.model.make(self.size(vocabulary), seed))
-        self.model.initialize(network, seed)
-        return network
+        """The network to be trained, at its start. Each is drawn as its own model says, before any tensor is shared."""
+        networks = self.networks(vocabulary, seed)
+        for name, (model, _) in self.objective.networks(self.model).items():
+            model.initialize(nn.ModuleDict({name: networks[name]}), seed)
+        torch.manual_seed(seed)  # for what an objective of the user's own may add
+        return self.objective.learner(**networks)
 
     def rescaled(self, steps: int) -> Recipe:
         """The same recipe over another number of steps, its schedule stretched or shrunk with it."""
@@ -184,17 +193,23 @@ def _check_measures(study: Study) -> None:
         if name not in MEASURES or MEASURES[name].unit == "hash":
             near = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
             raise Mistake(f"{what} names the measure {name!r}, which no run has; did you mean {near!r}?")
+        objective = study.baseline.objective
+        if name in OF_OBJECTIVES and name not in objective.measured:
+            raise Mistake(f"{what} names the measure {name!r}, which the baseline's {type(objective).__name__} has not")
 
 
 def refuse(recipe: Recipe) -> None:
-    """Ask every part whether it can work in this recipe."""
-    size = recipe.model.complete(Size(vocabulary=2, length=recipe.length))
-    for address, part in walk(recipe):
-        for reason in part.refuse(size, recipe):
+    """Ask every part whether it can work in this recipe; those of an objective's own model, whether they can in that."""
+    others = {f"objective.{name}": model for name, (model, _) in recipe.objective.networks(recipe.model).items()}
+    # the objective last, because it may build the networks to look at them
+    for address, part in sorted(walk(recipe), key=lambda found: found[0] == "objective"):
+        home = next((place for place in others if f"{address}.".startswith(f"{place}.")), None)
+        asked = dataclasses.replace(recipe, model=others[home]) if home else recipe
+        for reason in part.refuse(asked.model.complete(Size(vocabulary=2, length=recipe.length)), asked):
             raise Mistake(f"{address}: {reason}" if address else reason)
 
 
 def network_of(recipe: Recipe, vocabulary: int) -> Prediction:
     """The network without weights, for counting."""
     with torch.device("meta"):
-        return recipe.objective.learner(recipe.model.make(recipe.size(vocabulary), 0))
+        return recipe.objective.learner(**recipe.networks(vocabulary, 0))

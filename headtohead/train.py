@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer as TorchOptimizer
 
-from headtohead.objectives import Batch, Prediction
+from headtohead.objectives import Batch, Prediction, to_device
 
 
 class Step(NamedTuple):
@@ -80,9 +80,3 @@ def accumulate(learner: Prediction, pieces: list[Batch], route: Route) -> dict[s
         for name, part in parts.items():
             totals[name] = totals.get(name, torch.zeros_like(part)) + part.detach()
     return totals
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch where the network is."""
-    moved = {name: column.to(device) for name, column in batch._asdict().items() if column is not None}
-    return batch._replace(**moved)

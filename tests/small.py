@@ -13,7 +13,21 @@ import torch
 from torch import nn
 
 import headtohead
-from headtohead import Batch, Part, Recipe, Rows, Size, Transformer, at
+from headtohead import (
+    Batch,
+    Everyone,
+    MaskedLM,
+    MultiHead,
+    Part,
+    PerToken,
+    Recipe,
+    Replaced,
+    Rows,
+    Size,
+    Tied,
+    Transformer,
+    at,
+)
 from headtohead.audit.causality import redrawn
 from headtohead.parts.dropout import row_keys
 from headtohead.spec import Mistake, hints
@@ -34,6 +48,10 @@ FITTING: dict[str, dict[str, tuple]] = {
     "Feedforward": {"ratio": (1.0, 2.0)},
     "Dropout": dict.fromkeys(("embedding", "weights", "attention", "feedforward"), (0.0, 0.5)),
     "MaskedLM": {"rate": (0.5,)},
+    "Replaced": {
+        "generator": (Transformer(layers=1, heads=2, width=8, attention=MultiHead(visibility=Everyone())),),
+        "masking": (MaskedLM(rate=0.5, masked=1.0, random=0.0), MaskedLM(rate=0.5, count="exact")),
+    },
 }
 VOCABULARY = CharacterVocabulary("abcdefgh", False)
 SIZE = Size(vocabulary=10, length=6, width=8, embedding_width=8, heads=2, key_value_heads=2, layers=2)
@@ -67,8 +85,8 @@ def slots(holder: type[Part]) -> dict[str, type[Part]]:
 def fitting(cls: type[Part]) -> dict[str, tuple]:
     """Field -> numbers from FITTING, where a class or one above it has any."""
     found = {name: values for base in reversed(cls.__mro__) for name, values in FITTING.get(base.__name__, {}).items()}
-    if "outputs" in field_types(cls):  # of a head: one for each token, or there is nothing to predict
-        found["outputs"] = (SIZE.vocabulary,)
+    if "outputs" in field_types(cls):  # of a head that judges a token
+        found["outputs"] = (1, 2)
     return found
 
 
@@ -125,8 +143,10 @@ def refused(recipe: Recipe) -> bool:
 
 
 def tiny(changes: dict | None = None, **more: object) -> Recipe:
-    """A recipe over ten tokens: one layer, two heads, width 8, length 6."""
-    return at(Recipe(model=Transformer(layers=1, heads=2, width=8), length=6, batch=2, **more), changes or {})
+    """A recipe over ten tokens: one layer, two heads, width 8, length 6, and a head that suits the objective."""
+    head = PerToken(outputs=1, dense=True) if isinstance(more.get("objective"), Replaced) else Tied()
+    model = Transformer(layers=1, heads=2, width=8, head=head)
+    return at(Recipe(model=model, length=6, batch=2, **more), changes or {})
 
 
 def rows(width: int, seed: int = 0) -> Rows:

@@ -48,7 +48,7 @@ def work(out: Path, trusted: str | None) -> int:
                 continue
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                run = Run(folder, arms[arm], seed, route, plan["lock"])
+                run = Run(folder, arms[arm], seed, route, plan["lock"], plan["primary"]["name"])
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:
                     raise Mistake("the text is not the one that was locked; put it back or start in another folder")
                 run.execute()

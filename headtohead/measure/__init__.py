@@ -15,6 +15,19 @@ class Known(NamedTuple):
 
 NATS = "nats per scored token"
 
+# What only some objectives measure; each says which.
+OF_OBJECTIVES = {
+    "auc": Known("fraction", "higher", "chance that a replaced token is ranked above an original one"),
+    "auc.masked": Known("fraction", "higher", "the same among the masked positions alone"),
+    "discriminator.loss": Known("nats per token", "lower", "mean −ln p of whether a token was replaced"),
+    "discriminator.accuracy": Known("fraction", "higher", "tokens judged rightly, most of which are originals"),
+    "discriminator.precision": Known("fraction", "higher", "of the tokens called replaced, those that are"),
+    "discriminator.recall": Known("fraction", "higher", "of the replaced tokens, those that are called so"),
+    "generator.accuracy": Known("fraction", "higher", "masked tokens that the generator finds likeliest"),
+    "generator.sampled": Known("fraction", "higher", "masked tokens that a draw from the generator hits"),
+    "replaced": Known("fraction", "", "tokens that are not the original any more"),
+}
+
 # Everything that a study may name as its primary measure or in a claim.
 MEASURES = {
     "loss": Known(NATS, "lower", "mean −ln p of held-out text, in evaluation mode"),
@@ -34,4 +47,5 @@ MEASURES = {
     "flops.counted": Known("operations", "lower", "torch's own count of the matrix products"),
     "flops.elementwise": Known("operations", "lower", "what the formula counts beside matrix products"),
     "tokens": Known("tokens", "", "seen in training, repeats included"),
+    **OF_OBJECTIVES,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +31,27 @@ def operations(recipe: Any, network: Prediction, vocabulary: int) -> dict[str, f
     """Operations of training on one token (three times the forward pass; a multiply-add is two).
 
     `flops` is by formula where the model has one, attention counted dense; `flops.counted` is torch's own count of the
-    matrix products, and `flops.elementwise` what the formula counts beside them.
+    matrix products, and `flops.elementwise` what the formula counts beside them. Every network that trains is counted.
     """
-    counted = counted_forward(recipe, network)
-    scored = recipe.objective.rate if recipe.objective.masks else 1.0
-    formula = recipe.model.flops(recipe.size(vocabulary), scored)
-    matrix, elementwise = formula or (counted, 0.0)
-    return {"flops": 3 * (matrix + elementwise), "flops.counted": 3 * counted, "flops.elementwise": 3 * elementwise}
+    matrix = elementwise = total = 0.0
+    for name, (model, share) in recipe.objective.networks(recipe.model).items():
+        counted = counted_forward(network.get_submodule(name), recipe.length, share)
+        formula = model.flops(replace(recipe, model=model).size(vocabulary), share) or (counted, 0.0)
+        matrix, elementwise, total = matrix + formula[0], elementwise + formula[1], total + counted
+    return {"flops": 3 * (matrix + elementwise), "flops.counted": 3 * total, "flops.elementwise": 3 * elementwise}
 
 
-def counted_forward(recipe: Any, network: Prediction) -> float:
-    """torch's count for one token of a full row, on a network without weights.
+def counted_forward(network: nn.Module, length: int, share: float) -> float:
+    """torch's count for one token of a full row, `share` of it scored, on a network without weights.
 
     Under the MATH backend, because torch 2.13 counts nothing for fused attention on a CPU.
     """
-    length = recipe.length
-    scored = round(recipe.objective.rate * length) if recipe.objective.masks else length
     ids = torch.zeros(1, length, dtype=torch.long, device="meta")
     position = torch.arange(length, device="meta")[None]
-    where: Tensor | None = torch.zeros(scored, dtype=torch.long, device="meta")
+    where: Tensor | None = torch.zeros(round(share * length), dtype=torch.long, device="meta")
     counter = FlopCounterMode(display=False)
     with sdpa_kernel(SDPBackend.MATH), counter:
-        network.model(ids, position, scored=where)
+        network(ids, position, scored=where)
     return counter.get_total_flops() / length
 
 

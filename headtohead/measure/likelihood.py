@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from headtohead.objectives import Exam, Prediction
+from headtohead.objectives import Exam, Prediction, to_device
 from headtohead.text.cache import Tokens
-from headtohead.train import to_device
 
 ROWS = 32  # a batch of held-out rows; no result depends on it
 

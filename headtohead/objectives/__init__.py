@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headtohead.model import Network
-from headtohead.spec import Part
+from headtohead.model import Model, Network
+from headtohead.spec import Part, short
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
 
@@ -27,6 +27,7 @@ class Batch(NamedTuple):
     target: Tensor
     weight: Tensor
     keys: Tensor | None = None  # row keys of the dropout; None in evaluation
+    uniform: Tensor | None = None  # in [0, 1) for each scored position, where the objective draws something there
 
 
 def cut(batch: Batch, pieces: int) -> list[Batch]:
@@ -55,7 +56,14 @@ def _piece(batch: Batch, first: int, last: int, length: int) -> Batch:
         target=batch.target[inside],
         weight=batch.weight[inside],
         keys=None if batch.keys is None else batch.keys[first:last],
+        uniform=None if batch.uniform is None else batch.uniform[inside],
     )
+
+
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch where the network is."""
+    moved = {name: column.to(device) for name, column in batch._asdict().items() if column is not None}
+    return batch._replace(**moved)
 
 
 class Exam(NamedTuple):
@@ -90,6 +98,11 @@ class Objective(Part):
     ahead: ClassVar[int] = 0  # tokens a row holds beyond the context length
     masks: ClassVar[bool] = False  # whether it needs an id for the mask
     unit: ClassVar[str] = "nats per token"
+    measured: ClassVar[tuple[str, ...]] = ()  # what its learner measures beside the likelihood
+
+    def networks(self, model: Model) -> dict[str, tuple[Model, float]]:
+        """What is trained: each model by name, with the share of positions it is scored at. "model" is the one judged."""
+        return {"model": (model, 1.0)}
 
     def prepare(self, rows: Rows, noise: np.random.Generator, vocabulary: Vocabulary) -> Batch:
         """A training batch."""
@@ -99,9 +112,17 @@ class Objective(Part):
         """What is scored of held-out rows."""
         raise TypeError(f"{type(self).__name__} must define exams(rows, vocabulary)")
 
-    def learner(self, model: Network) -> Prediction:
-        """A network with this objective's loss."""
+    def learner(self, model: Network, **others: Network) -> Prediction:
+        """The networks, by their names, with this objective's loss."""
         return Prediction(model)
+
+
+def no_tokens(model: Model, address: str = "model") -> Iterator[str]:
+    """Why a model's head cannot predict tokens, where it has a number of outputs of its own."""
+    head = getattr(model, "head", None)  # a user's own model may have none
+    outputs = getattr(head, "outputs", None)
+    if outputs is not None:
+        yield f"predicts tokens and {address}.head = {short(head)} gives {outputs} values; take Tied() or BertHead()"
 
 
 class Prediction(nn.Module):
@@ -110,6 +131,12 @@ class Prediction(nn.Module):
     def __init__(self, model: Network) -> None:
         super().__init__()
         self.model = model
+
+    def accelerate(self) -> None:
+        """Compile what trains."""
+        for network in self.children():
+            if isinstance(network, Network):
+                network.accelerate()
 
     def counts(self, batch: Batch) -> dict[str, Tensor]:
         """What each term will be divided by; a function of the batch alone."""
@@ -124,3 +151,7 @@ class Prediction(nn.Module):
         return F.cross_entropy(
             logits.to(torch.promote_types(logits.dtype, torch.float32)), batch.target, reduction="none"
         )
+
+    def measures(self, exams: Iterable[Exam]) -> dict[str, Any]:
+        """Figures for measures.json beside the likelihood; those that the objective says are `measured`."""
+        return {}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from headtohead.objectives import Batch, Exam, Objective, one_document
+from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document
+from headtohead.spec import Size
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
 
@@ -17,6 +18,9 @@ class CausalLM(Objective):
     """−ln p(x_{t+1} | x_1 … x_t) at every position whose successor is in the same document (Radford et al. 2018)."""
 
     ahead: ClassVar[int] = 1
+
+    def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
+        yield from no_tokens(recipe.model)
 
     def prepare(self, rows: Rows, noise: np.random.Generator, vocabulary: Vocabulary) -> Batch:
         here, after = rows.document[:, :-1], rows.document[:, 1:]

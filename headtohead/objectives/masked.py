@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from headtohead.objectives import Batch, Exam, Objective, one_document
+from headtohead.model import Model
+from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document
 from headtohead.spec import Size
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
@@ -37,6 +38,11 @@ class MaskedLM(Objective):
             yield f"rate = {self.rate} must lie between 0 and 1"
         if self.masked < 0 or self.random < 0 or self.masked + self.random > 1:
             yield f"masked = {self.masked} and random = {self.random} must be shares that add up to at most 1"
+        if recipe.objective is self:  # not where another objective has its masks alone
+            yield from no_tokens(recipe.model)
+
+    def networks(self, model: Model) -> dict[str, tuple[Model, float]]:
+        return {"model": (model, self.rate)}
 
     def prepare(self, rows: Rows, noise: np.random.Generator, vocabulary: Vocabulary) -> Batch:
         maskable = _maskable(rows, vocabulary)
@@ -66,7 +72,7 @@ class MaskedLM(Objective):
         maskable = _maskable(rows, vocabulary) & rows.fresh
         quota = np.ceil(EXAM_RATE * maskable.sum(1)).astype(int)
         for replicate in range(EXAM_REPLICATES):
-            u = np.stack([_ranking(row, replicate) for row in rows.ids])
+            u = np.stack([row_noise(row, replicate) for row in rows.ids])
             chosen = _lowest(u, maskable, quota)
             where = np.flatnonzero(chosen)
             batch = _batch(rows, np.where(chosen, vocabulary.size, rows.ids), where, len(where))
@@ -88,7 +94,8 @@ def _lowest(u: np.ndarray, allowed: np.ndarray, quota: np.ndarray) -> np.ndarray
     return allowed & (rank < quota[:, None])
 
 
-def _ranking(row: np.ndarray, replicate: int) -> np.ndarray:
+def row_noise(row: np.ndarray, replicate: int) -> np.ndarray:
+    """Uniform numbers for a held-out row's places, a function of its text and of the number of the draw alone."""
     key = hashlib.blake2b(row.tobytes() + bytes([replicate]), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(len(row))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -55,27 +56,39 @@ class Untied(Head):
 class BertHead(Head):
     """Eᵀ · LN(gelu(W x + b)) + c (BERT, RoBERTa, ELECTRA's generator); W goes to the embedding's width.
 
-    LayerNorm's `eps` is 1e-5 in RoBERTa and 1e-12 in BERT.
+    LayerNorm's `eps` is 1e-5 in RoBERTa's released weights and 1e-12 in BERT; ALBERT's `gelu` is by tanh. Each of the four
+    steps can be left out: `dense`, `gelu` ("none"), `norm` and the bias c (`bias`), which is how study 2 came to its head.
     """
 
     eps: float = 1e-5
+    dense: bool = True
+    gelu: Literal["exact", "tanh", "none"] = "exact"
+    norm: bool = True
+    bias: bool = True
 
     def build(self, size: Size) -> nn.Module:
-        return BertLogits(size, self.eps)
+        return BertLogits(self, size)
 
     def flops(self, size: Size) -> tuple[float, float]:
+        if not self.dense:
+            return Head.flops(self, size)
         return 2.0 * size.embedding_width * (size.width + size.vocabulary), 0.0
 
 
 class BertLogits(nn.Module):
-    def __init__(self, size: Size, eps: float) -> None:
+    def __init__(self, part: BertHead, size: Size) -> None:
         super().__init__()
-        self.dense = nn.Linear(size.width, size.embedding_width)
-        self.norm = LayerNorm(eps).build(replace(size, width=size.embedding_width))
-        self.bias = nn.Parameter(torch.zeros(size.vocabulary))
+        inner = replace(size, width=size.embedding_width)
+        self.gelu = part.gelu
+        self.dense = nn.Linear(size.width, size.embedding_width) if part.dense else None
+        self.norm = LayerNorm(part.eps).build(inner) if part.norm else None
+        self.bias = nn.Parameter(torch.zeros(size.vocabulary)) if part.bias else None
 
     def forward(self, x: Tensor, embedding: Embedded) -> Tensor:
-        return F.linear(self.norm(F.gelu(self.dense(x))), embedding.rows(), self.bias)
+        x = embedding.down(x) if self.dense is None else self.dense(x)
+        if self.gelu != "none":
+            x = F.gelu(x, approximate="tanh" if self.gelu == "tanh" else "none")
+        return F.linear(x if self.norm is None else self.norm(x), embedding.rows(), self.bias)
 
 
 class Clap(Head):

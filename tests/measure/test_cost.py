@@ -5,13 +5,14 @@ import os
 
 import pytest
 import torch
-from small import fitting, refused, settings, slots, tiny, variants
+from small import every, refused, settings, slots, tiny, variants
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from headtohead import (
     Additive,
     BertHead,
+    CausalLM,
     Clap,
     Custom,
     Embedding,
@@ -36,7 +37,8 @@ from headtohead.spec import short
 from headtohead.study import network_of
 
 VOCABULARY, LENGTH, WIDTH = 40, 16, 32
-BASE = at(tiny(), {"model.width": WIDTH, "model.heads": 4, "model.layers": 2, "length": LENGTH})
+SHAPE = {"model.width": WIDTH, "model.heads": 4, "model.layers": 2, "length": LENGTH}
+BASE = at(tiny(), SHAPE)
 SLOTS = {f"model.{name}": slot for name, slot in slots(Transformer).items()}
 SLOTS |= {f"model.attention.{name}": slot for name, slot in slots(MultiHead).items()}
 
@@ -53,14 +55,27 @@ def matrix(recipe):
 
 @pytest.mark.parametrize("address", SLOTS)
 def test_the_formula_is_torchs_count_for_every_variant(address):
-    """Within 2 % on the matrix products; half of the tokens scored, or all."""
-    for objective in [cls(**dict.fromkeys(fitting(cls), 0.5)) for cls in variants(Objective)]:
+    """Within 2 % on the matrix products; half of the tokens scored, or all; every network of the objective."""
+    tried = set()
+    for objective in [at(part, {"tie": "nothing"} if hasattr(part, "tie") else {}) for part in every(Objective)]:
         for part in [part for cls in variants(SLOTS[address]) for part in settings(cls)]:
-            recipe = at(BASE, {"objective": objective, "model.layers": 1, address: part})
+            recipe = at(tiny(objective=objective), SHAPE | {"model.layers": 1, address: part})
             if refused(recipe):
                 continue
             counted = operations_of(recipe)["flops.counted"] / 3
             assert matrix(recipe) == pytest.approx(counted, rel=0.02), (short(objective), short(part))
+            tried.add(objective)
+    assert len(tried) == len(variants(Objective))
+
+
+def test_a_generator_is_counted_too():
+    """Both networks: the generator's head on half of the positions, the other's on all."""
+    objective = at(every(Objective)[-1], {"tie": "nothing"})
+    both = at(tiny(objective=objective), SHAPE)
+    alone = at(BASE, {"model": both.model, "objective": CausalLM()})
+    generator = at(BASE, {"model": objective.generator, "objective": MaskedLM(rate=0.5)})
+    assert matrix(both) == pytest.approx(matrix(alone) + matrix(generator), rel=1e-12)
+    assert operations_of(both)["flops.counted"] == pytest.approx(3 * matrix(both), rel=1e-12)
 
 
 COMBINED = {
@@ -137,7 +152,7 @@ class One(nn.Module):
 def test_the_methods_oracle():
     """Linear(64, 256), 8 rows: 262,144 forward; 524,288 with a backward pass that needs no gradient of the input."""
     recipe = at(tiny({"model": Custom(One)}), {"length": 8})
-    assert counted_forward(recipe, network_of(recipe, 30)) * 8 == 262_144
+    assert counted_forward(network_of(recipe, 30).model, 8, 1.0) * 8 == 262_144
     linear = nn.Linear(64, 256)
     with FlopCounterMode(display=False) as counter:
         linear(torch.zeros(8, 64)).sum().backward()
