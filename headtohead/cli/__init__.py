@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from headtohead.cli import runs, studies
+from headtohead.cli import hub, runs, studies
 from headtohead.spec import Mistake
 
 app = typer.Typer(
@@ -26,6 +26,9 @@ COMMANDS = (
     runs.audit,
     runs.score,
     runs.sample,
+    hub.import_,
+    hub.export,
+    hub.push,
 )
 for command in COMMANDS:
     app.command(name=command.__name__.rstrip("_"))(command)

@@ -38,3 +38,14 @@ def arms(table: Sequence[dict[str, Any]]) -> str:
             lines.append(f"{row['arm']:>22}{row['loss']:>9.3f}{row['perplexity']:>12.1f}{bits:>11}  {seeds}")
         lines.append("")
     return "\n".join(lines).rstrip("\n")
+
+
+def imported(found: dict[str, Any]) -> str:
+    """What an import came to, and what to do with it."""
+    lines = [f"{found['run']}: {found['architecture']} of {found['from']}, {found['parameters']:,} parameters"]
+    lines += [f"  {address}: {before} -> {after}" for address, (before, after) in found["changed"].items()]
+    lines += [f"  new, at their start: {', '.join(found['new'])}"] if found["new"] else []
+    if found["left_out"]:
+        more = f" and {len(found['left_out']) - 4} more" if len(found["left_out"]) > 4 else ""
+        lines.append(f"  left out, for nothing here uses them: {', '.join(found['left_out'][:4])}{more}")
+    return "\n".join([*lines, f'h2h score {found["run"]} --text "…"'])
