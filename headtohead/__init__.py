@@ -61,7 +61,7 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.text.file import File
     from headtohead.text.source import Document, Text
     from headtohead.text.split import Split
-    from headtohead.text.tokenizer import BytePairs, Characters, Tokenizer, Words
+    from headtohead.text.tokenizer import BytePairs, Characters, Given, Tokenizer, WordPieces, Words
 
 
 @cache

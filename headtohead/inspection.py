@@ -108,7 +108,7 @@ class Trained:
             raise Mistake("this model's head says nothing of single tokens; give it one that does, at model.head")
         if masked:
             hidden = hidden_with(text, encoded, self.tokenizer.specials)
-            nll = each_masked(self._call, ids, hidden, self.tokenizer.size, self.recipe.length)
+            nll = each_masked(self._call, ids, hidden, self.tokenizer.mask, self.recipe.length)
         else:
             nll = ahead(self._call, ids, self.recipe.length)
         if all(value is None for value in nll):
@@ -167,7 +167,7 @@ def load(run: str | Path, study: str | Path | None = None, trust_study: bool = F
     """
     folder = run_folder(Path(run))
     recipe = _recipe(folder, Path(study) if study else None, trust_study)
-    vocabulary = load_vocabulary(folder / "tokenizer.json")
+    vocabulary = load_vocabulary(folder / "vocabulary.json")
     learner = recipe.learner(vocabulary.size, 0)
     load_weights(folder / "model.safetensors", learner)
     return Trained(recipe, vocabulary, learner.eval())

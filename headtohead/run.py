@@ -29,6 +29,7 @@ from headtohead.parts.dropout import row_keys
 from headtohead.spec import describe
 from headtohead.study import Recipe, network_of
 from headtohead.text.cache import Tokens, prepare
+from headtohead.text.elsewhere import save_for_transformers
 from headtohead.text.examples import digest
 from headtohead.train import Route, Step, train
 
@@ -79,7 +80,8 @@ class Run:
         """Train, or go on training, to the end; then measure. The status is written last."""
         write_json(self.folder / "recipe.json", describe(self.recipe))
         write_json(self.folder / "environment.json", environment(self.route))
-        self.tokens.vocabulary.save(self.folder / "tokenizer.json")
+        self.tokens.vocabulary.save(self.folder / "vocabulary.json")
+        save_for_transformers(self.tokens.vocabulary, self.folder, self.recipe.objective.masks)
         cost.reset_peak_memory()
         findings = audit_start(self.recipe, self.vocabulary, self.seed)
         failure, steps, seconds = self.train()

@@ -59,7 +59,7 @@ class Recipe(Part):
 
     def size(self, vocabulary: int) -> Size:
         """The model's size over a text's vocabulary."""
-        rows = self.model.rows(vocabulary, self.objective.masks)
+        rows = self.model.rows(vocabulary, self.objective.masks and not self.tokenizer.has_mask)
         return self.model.complete(Size(vocabulary=rows, length=self.length))
 
     def networks(self, vocabulary: int, seed: int) -> dict[str, Network]:

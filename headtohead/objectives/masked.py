@@ -51,8 +51,8 @@ class MaskedLM(Objective):
             maskable & (u < self.rate) if self.count == "independent" else _lowest(u, maskable, self._quota(maskable))
         )
         fate = noise.random(rows.ids.shape)
-        strangers = noise.integers(_first_plain(vocabulary), vocabulary.size, rows.ids.shape)
-        ids = np.where(chosen & (fate < self.masked), vocabulary.size, rows.ids)
+        strangers = vocabulary.plain[noise.integers(0, len(vocabulary.plain), rows.ids.shape)]
+        ids = np.where(chosen & (fate < self.masked), vocabulary.mask, rows.ids)
         ids = np.where(chosen & (fate >= self.masked) & (fate < self.masked + self.random), strangers, ids)
         return _batch(rows, ids, np.flatnonzero(chosen), self._capacity(rows.ids.shape))
 
@@ -82,10 +82,6 @@ class MaskedLM(Objective):
 
 def _maskable(rows: Rows, vocabulary: Vocabulary) -> np.ndarray:
     return (rows.document >= 0) & ~np.isin(rows.ids, vocabulary.specials)
-
-
-def _first_plain(vocabulary: Vocabulary) -> int:
-    return max(vocabulary.specials, default=-1) + 1
 
 
 def _lowest(u: np.ndarray, allowed: np.ndarray, quota: np.ndarray) -> np.ndarray:

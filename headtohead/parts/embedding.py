@@ -35,6 +35,8 @@ class Embedding(Part):
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         if self.mask == "zero" and not recipe.objective.masks:
             yield "a zero mask vector needs masks, and objective has none"
+        if self.mask == "zero" and recipe.tokenizer.has_mask:
+            yield "a zero mask vector is no token of the vocabulary, and tokenizer has a mask among its own"
         if self.width < 0:
             yield f"width = {self.width} must be 0 (the model's) or more"
 

@@ -66,7 +66,7 @@ paper = at(
         "model.norm": LayerNorm(eps=1e-12),
         "model.head": BertHead(eps=1e-12),
         "text": File("esperanto.txt"),
-        "tokenizer.size": 52_031,  # and the mask
+        "tokenizer": BytePairs(size=52_032, specials=("<s>", "<pad>", "</s>", "<unk>", "<mask>")),
         "examples": Lines(),
         "length": 512,
         "batch": 16,

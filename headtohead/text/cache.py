@@ -87,7 +87,7 @@ def prepare(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> Tokens:
     """The tokens of a text; the work is done once for each content of the text, setting and version of this code."""
     corpus = open_corpus(text, split)
     code = [store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, Side, Column, encode)]
-    key = store.key("tokens", corpus.folder.name, describe(tokenizer), code)
+    key = store.key("tokens", corpus.folder.name, describe(tokenizer), tokenizer.identity(), code)
 
     def write(folder: Path) -> None:
         _write(corpus, tokenizer.train(corpus.train), split, folder)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,8 +28,15 @@ class Encoded(NamedTuple):
     characters: np.ndarray
 
 
+class Exported(NamedTuple):
+    """A vocabulary as `tokenizers` has it, and its special tokens by the names of transformers, such as pad_token."""
+
+    tokenizer: Tokenizer
+    specials: dict[str, str]
+
+
 class Vocabulary(Part):
-    """`encode` and `decode`, and what the numbers 0 … size − 1 mean. A mask is not among them but at `size`.
+    """`encode` and `decode`, and what the numbers 0 … size − 1 mean.
 
     A token never reaches over the end of a line, so that lines are whole in a stream of tokens.
     """
@@ -75,6 +80,20 @@ class Vocabulary(Part):
     def pad(self) -> int:
         """Fills rows up; what is padding is told by the document number −1, never by this id."""
         return PAD
+
+    @property
+    def mask(self) -> int:
+        """Stands for a token that was taken out; it is not among the others but at `size`, where no name says otherwise."""
+        return self.size
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """The numbers that stand for text."""
+        return np.setdiff1d(np.arange(self.size), self.specials)
+
+    def exported(self) -> Exported | None:
+        """The same for `tokenizers`, a text being one line; None where that cannot say it."""
+        return None
 
     def encode(self, text: str) -> Encoded:
         """The tokens of a text."""
@@ -153,7 +172,7 @@ class CharacterVocabulary(Vocabulary):
             name = f"{stranger!r} (U+{ord(stranger):04X})"
             raise Mistake(f"the character {name} does not occur in training; use Characters(bare=False)")
         ids = np.where(known, place + self._first, UNKNOWN).astype(np.int32)
-        size = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
+        size = utf8_sizes(text)
         return Encoded(ids, size, np.ones_like(size))
 
     def decode(self, ids: np.ndarray) -> str:
@@ -161,9 +180,25 @@ class CharacterVocabulary(Vocabulary):
         table = silent + self.characters
         return "".join(table[token] for token in np.asarray(ids).tolist() if self.bare or token != PAD)
 
+    def exported(self) -> Exported:
+        from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
+        names = [] if self.bare else ["<pad>", "<unk>"]
+        numbers = {token: number for number, token in enumerate([*names, *self.characters])}
+        tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        tokenizer.decoder = decoders.Fuse()
+        return Exported(tokenizer, {} if self.bare else {"pad_token": "<pad>", "unk_token": "<unk>"})
+
 
 def _code_points(text: str) -> np.ndarray:
     return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+
+
+def utf8_sizes(text: str) -> np.ndarray:
+    """The UTF-8 bytes of each character."""
+    points = _code_points(text)
+    return 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
 
 
 class WordVocabulary(Vocabulary):
@@ -213,96 +248,16 @@ class WordVocabulary(Vocabulary):
         pieces = [names[token] for token in np.asarray(ids).tolist()]
         return re.sub(r" ?\n ?", "\n", " ".join(piece for piece in pieces if piece))
 
+    def exported(self) -> Exported | None:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 
-class BytePairVocabulary(Vocabulary):
-    """<pad>, <|endoftext|>, then byte-level byte pairs (Sennrich et al. 2016; over bytes as in GPT-2, 2019).
-
-    Every text can be written in it, and comes back the same. `tokens` and `merges` are in tokenizers' byte alphabet.
-    """
-
-    tokens: tuple[str, ...]
-    merges: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        return 2 + len(self.tokens)
-
-    @property
-    def specials(self) -> tuple[int, ...]:
-        return (PAD, 1)
-
-    @property
-    def separator(self) -> int | None:
-        return 1
-
-    @property
-    def newline(self) -> int | None:
-        return 2 + self.tokens.index(byte_alphabet()[ord("\n")])
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizers object. It does not know the specials, so that their names in a text are text."""
-        from tokenizers import models
-
-        numbers = {token: number for number, token in enumerate(self.tokens, start=2)}
-        return byte_level(models.BPE(vocab=numbers, merges=[(a, b) for a, b in map(str.split, self.merges)]))
-
-    @cached_property
-    def _pieces(self) -> list[bytes]:
-        value = {letter: number for number, letter in enumerate(byte_alphabet())}
-        return [b"", b"", *(bytes(value[letter] for letter in token) for token in self.tokens)]
-
-    @cached_property
-    def _sizes(self) -> np.ndarray:
-        """Bytes and characters of each token; a character belongs to the token that holds its first byte."""
-        return np.array([(len(piece), sum(byte & 0xC0 != 0x80 for byte in piece)) for piece in self._pieces], np.int64)
-
-    def encode(self, text: str) -> Encoded:
-        with one_thread():
-            parts = self.tokenizer.encode_batch_fast(list(_pages(text)), add_special_tokens=False)
-        ids = np.concatenate([np.array(part.ids, dtype=np.int32) for part in parts] or [np.empty(0, dtype=np.int32)])
-        return Encoded(ids, *self._sizes[ids].T)
-
-    def decode(self, ids: np.ndarray) -> str:
-        return b"".join(self._pieces[token] for token in np.asarray(ids).tolist()).decode(errors="replace")
-
-
-def _pages(text: str, size: int = 1 << 16) -> Iterator[str]:
-    """Pieces that end where a line ends, which changes no token; tokenizers slows down on a very long string."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start + size) + 1 or len(text)
-        yield text[start:end]
-        start = end
-
-
-def byte_alphabet() -> str:
-    """The letter that stands for each byte: itself if it can be seen, else the next free one from U+0100 on (GPT-2)."""
-    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    free = iter(range(0x100, 0x200))
-    return "".join(chr(byte if byte in visible else next(free)) for byte in range(256))
-
-
-def byte_level(model: Any) -> Tokenizer:
-    """A tokenizers object that splits at line ends, then into words with the space before them (GPT-2's pattern)."""
-    from tokenizers import Tokenizer, pre_tokenizers
-
-    tokenizer = Tokenizer(model)
-    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split("\n", "isolated"), words])
-    return tokenizer
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep tokenizers to one thread: it reads this variable at every call, and warns of forks without it."""
-    name = "TOKENIZERS_PARALLELISM"
-    before = os.environ.get(name)
-    os.environ[name] = "false"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        names = dict(pad_token="<pad>", unk_token="<UNK>", bos_token="<START>", eos_token="<STOP>")
+        numbers = {name: number for number, name in enumerate([*names.values(), *self.words])}
+        if len(numbers) < self.size:
+            return None  # a word of the text is spelt as a special is
+        tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="<UNK>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\x1c-\x1f]+"), "removed")  # Python's white space
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<START> $A <STOP>", special_tokens=[("<START>", START), ("<STOP>", STOP)]
+        )
+        return Exported(tokenizer, names)

@@ -12,7 +12,8 @@ from tokenizers import decoders, pre_tokenizers
 
 from headtohead.spec import Mistake
 from headtohead.text.tokenizer import BytePairs, Characters, Words
-from headtohead.text.vocabulary import Encoded, Vocabulary, _pages, byte_alphabet, load_vocabulary
+from headtohead.text.subwords import _pages, byte_alphabet
+from headtohead.text.vocabulary import Encoded, Vocabulary, load_vocabulary
 
 SAMPLE = "The quick brown fox, the lazy dog.\nthe the the fox\n\n  fox quick quick brown brown שלום שלום שלום 🦊\n" * 5
 BYTE_PAIRS = BytePairs(300).train([SAMPLE])
