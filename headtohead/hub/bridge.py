@@ -32,7 +32,7 @@ def _clipped(module: nn.Module, scores: Tensor) -> Tensor:
 
 def _sink(module: nn.Module, scores: Tensor) -> Tensor:
     heads = scores.shape[1]
-    normalizer = LearnedSink().build(Size(vocabulary=1, length=1, heads=heads)).to(scores.device)
+    normalizer: Any = LearnedSink().build(Size(vocabulary=1, length=1, heads=heads)).to(scores.device)
     sinks = getattr(module, "sinks", None)
     if sinks is not None:
         normalizer.sink = sinks  # the same parameter, so that it learns
@@ -43,7 +43,7 @@ def _alibi(module: nn.Module, scores: Tensor) -> Tensor:
     """Distances are between places in the row; the last query stands at the last key, as with a cache."""
     heads, queries, keys = scores.shape[1:]
     shape = _setting(module, "alibi", "symmetric")
-    table = Alibi(shape=shape).build(Size(vocabulary=1, length=1, heads=heads)).to(scores.device)
+    table: Any = Alibi(shape=shape).build(Size(vocabulary=1, length=1, heads=heads)).to(scores.device)
     place = torch.arange(keys, device=scores.device)[None]
     return softmax(scores + table.bias(place[:, keys - queries :], place).to(scores.dtype))
 

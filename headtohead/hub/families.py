@@ -1,7 +1,7 @@
 """What each family of transformers is in our parts: settings by address, tensors by name. Data, and nothing but.
 
 `{}` stands for a layer (in ALBERT, for a group of layers). A tensor of theirs may hold several of ours, one below the
-other; `transposed` is a matrix that is kept as inputs × outputs (GPT-2's Conv1D).
+other; `transposed` is a matrix that is kept as inputs × outputs (GPT-2's Conv1D); `optional` tensors may be absent.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Row(NamedTuple):
     theirs: str
     ours: tuple[str, ...]
     transposed: bool = False
+    optional: bool = False
 
 
 class Top(NamedTuple):
@@ -88,6 +89,8 @@ ENCODER = (
     *_both(f"{LAYER}.output.dense", f"{FEEDFORWARD}.down"),
     *_both(f"{LAYER}.output.LayerNorm", SECOND_NORM),
 )
+# only where the embedding's width is not the model's
+OWN_WIDTH = tuple(row._replace(optional=True) for row in _both("embeddings_project", "embedding.projection"))
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
 SIZES = (
     ("num_hidden_layers", "layers"),
@@ -232,7 +235,7 @@ ELECTRA = Family(
     prefix="electra.",
     length="max_position_embeddings",
     settings=(*SIZES, *NARROW),
-    rows=(*TABLES, *SEGMENTS, *_both("embeddings_project", "embedding.projection"), *ENCODER),
+    rows=(*TABLES, *SEGMENTS, *OWN_WIDTH, *ENCODER),
     fixed=ALONE,
     tops=(
         Top(
@@ -300,5 +303,3 @@ GPT2 = Family(
 FAMILIES = {family.name: family for family in (BERT, ROBERTA, DISTILBERT, ALBERT, ELECTRA, GPT2)}
 # what a file may hold beside the model: buffers of older versions
 IGNORED = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids", "embeddings.token_type_ids")
-# tensors with a row for each token, in the order of the vocabulary
-BY_TOKEN = (OUTPUT, "head.bias", "head.out.weight", "head.out.bias")

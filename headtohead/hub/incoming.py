@@ -13,16 +13,19 @@ from torch import Tensor
 from headtohead.checkpoint import network_tensors, save_weights
 from headtohead.files import write_json
 from headtohead.generation import plain
-from headtohead.hub.families import BY_TOKEN, FAMILIES, OUTPUT, Family, Top
+from headtohead.hub.families import FAMILIES, OUTPUT, Family, Top
 from headtohead.hub.settings import UNJUDGED, model_of
 from headtohead.hub.tensors import plain_names, read_all, rows_for, to_ours
-from headtohead.hub.vocabulary import Published, PublishedVocabulary, file_hash, published
+from headtohead.hub.vocabulary import vocabulary_of
 from headtohead.model import Network, Transformer
 from headtohead.objectives.masked import MaskedLM
 from headtohead.plan import parse_value
 from headtohead.spec import Mistake, at, check, describe, diff, short, walk
 from headtohead.study import Recipe
+from headtohead.text.elsewhere import save_for_transformers
 from headtohead.text.examples import Lines, Stream
+from headtohead.text.subwords import PieceVocabulary
+from headtohead.text.tokenizer import Given
 
 
 class Source(NamedTuple):
@@ -32,7 +35,7 @@ class Source(NamedTuple):
     model: Transformer
     objective: Any
     length: int
-    tensors: dict[str, Tensor]  # by our names, rows of tokens in the published order
+    tensors: dict[str, Tensor]  # by our names
     left_out: list[str]
 
 
@@ -99,17 +102,21 @@ def _check_copies(tensors: dict[str, Tensor], ours: dict[str, Tensor], copies: d
             raise Mistake(f"its {theirs} is not the tied tensor that config.json says it is; it cannot be imported")
 
 
-def recipe_of(source: Source, vocabulary: PublishedVocabulary, tokenizer: Published) -> Recipe:
+def recipe_of(source: Source, vocabulary: PieceVocabulary, out: Path) -> Recipe:
     """The recipe of an imported model: its body and head, the objective they were made for, its own tokenizer."""
-    if source.objective.masks and vocabulary.size == vocabulary.rows:
+    if source.objective.masks and not vocabulary.mask_name:
         raise Mistake("its tokenizer names no mask token, which a masked model needs; set mask_token in its config")
-    examples = Stream() if vocabulary.marks is None else Lines()
+    lines = source.objective.masks and vocabulary.marks is not None
     return Recipe(
-        model=source.model, objective=source.objective, tokenizer=tokenizer, examples=examples, length=source.length
+        model=source.model,
+        objective=source.objective,
+        tokenizer=Given(place=str(out.resolve()), mask=vocabulary.mask_name),
+        examples=Lines() if lines else Stream(),
+        length=source.length,
     )
 
 
-def fill(network: Network, tensors: dict[str, Tensor], order: torch.Tensor) -> list[str]:
+def fill(network: Network, tensors: dict[str, Tensor]) -> list[str]:
     """Put published tensors into a network; gives the names of parameters that the network alone has."""
     own = network_tensors(network)
     fresh = []
@@ -118,7 +125,7 @@ def fill(network: Network, tensors: dict[str, Tensor], order: torch.Tensor) -> l
             if name not in tensors:
                 fresh.append(name)
                 continue
-            given = tensors[name][order] if name in BY_TOKEN and len(tensors[name]) == len(order) else tensors[name]
+            given = tensors[name]
             if given.shape != parameter.shape:
                 raise Mistake(
                     f"{name} is {list(given.shape)} in the file and {list(parameter.shape)} in the model asked for"
@@ -132,18 +139,17 @@ def bring_in(folder: Path, out: Path, settings: tuple[tuple[str, str], ...] = ()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise Mistake(f"--out {out} is not empty; name a new folder")
     source = read_folder(folder)
-    vocabulary = published(folder, len(source.tensors[OUTPUT]))
+    vocabulary = vocabulary_of(folder, len(source.tensors[OUTPUT]))
     draft = out.with_name(f".{out.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        vocabulary.save(draft / "tokenizer.json")
-        tokenizer = Published(str((out / "tokenizer.json").resolve()), file_hash(draft / "tokenizer.json"))
-        plain_recipe = recipe_of(source, vocabulary, tokenizer)
+        vocabulary.save(draft / "vocabulary.json")
+        save_for_transformers(vocabulary, draft, source.objective.masks)
+        plain_recipe = recipe_of(source, vocabulary, out)
         recipe = changed(plain_recipe, settings)
         learner = recipe.learner(vocabulary.size, 0)
-        order = torch.from_numpy(vocabulary.order)
-        fresh = fill(learner.model, source.tensors, order)
+        fresh = fill(learner.model, source.tensors)
         if settings:
             _check_effect(plain_recipe, recipe, source, vocabulary, learner.model)
         lost = sorted(source.tensors.keys() - network_tensors(learner.model).keys())
@@ -180,9 +186,7 @@ def changed(recipe: Recipe, settings: tuple[tuple[str, str], ...]) -> Recipe:
     return recipe
 
 
-def _check_effect(
-    before: Recipe, after: Recipe, source: Source, vocabulary: PublishedVocabulary, network: Network
-) -> None:
+def _check_effect(before: Recipe, after: Recipe, source: Source, vocabulary: PieceVocabulary, network: Network) -> None:
     """Refuse a change of the model after which it computes just what it did."""
     judged = [
         address
@@ -192,7 +196,7 @@ def _check_effect(
     if not judged:
         return
     original = before.learner(vocabulary.size, 0).model
-    fill(original, source.tensors, torch.from_numpy(vocabulary.order))
+    fill(original, source.tensors)
     most = min(after.length, before.length, 32)
     ids = torch.randint(vocabulary.size, (1, most), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():

@@ -60,7 +60,7 @@ def rows_for(family: Family, top: Top | None, blocks: int) -> Iterator[Row]:
     """Every tensor of a model with that many blocks."""
     for row in (*family.rows, *(top.rows if top else ())):
         for layer in range(blocks if "{}" in row.theirs else 1):
-            yield Row(row.theirs.format(layer), tuple(name.format(layer) for name in row.ours), row.transposed)
+            yield row._replace(theirs=row.theirs.format(layer), ours=tuple(name.format(layer) for name in row.ours))
 
 
 def to_ours(tensors: dict[str, Tensor], rows: list[Row], wanted: set[str]) -> dict[str, Tensor]:

@@ -17,7 +17,13 @@ REAL = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
 
 def llama():
     config = transformers.LlamaConfig(
-        vocab_size=15, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=12, pad_token_id=0
+        vocab_size=15,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=12,
+        pad_token_id=0,
     )
     return "LlamaForCausalLM", config
 
@@ -43,7 +49,9 @@ def outputs(model, implementation, ids=IDS, real=REAL, **settings):
         return model(ids, attention_mask=real, output_attentions=True)
 
 
-@pytest.mark.parametrize(("name", "settings"), [("softmax_n", {"softmax_n": 0.0}), ("clipped_softmax", {"clipped_softmax": (1.0, 0.0)})])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("softmax_n", {"softmax_n": 0.0}), ("clipped_softmax", {"clipped_softmax": (1.0, 0.0)})]
+)
 def test_what_is_the_softmax_is_eager(model, name, settings):
     ours, eager = outputs(model, f"headtohead_{name}", **settings), outputs(model, "eager")
     kept = REAL.bool()

@@ -6,7 +6,23 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "the", "[MASK]", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "."]
+WORDS = [
+    "[PAD]",
+    "[CLS]",
+    "[SEP]",
+    "[UNK]",
+    "the",
+    "[MASK]",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "a",
+    "lazy",
+    "dog",
+    ".",
+]
 SIZES = {
     "vocab_size": len(WORDS),
     "hidden_size": 8,
@@ -17,7 +33,12 @@ SIZES = {
     "type_vocab_size": 2,
 }
 OWN_WORDS = {
-    "distilbert": {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim"},
+    "distilbert": {
+        "hidden_size": "dim",
+        "num_hidden_layers": "n_layers",
+        "num_attention_heads": "n_heads",
+        "intermediate_size": "hidden_dim",
+    },
     "gpt2": {
         "hidden_size": "n_embd",
         "num_hidden_layers": "n_layer",
