@@ -57,14 +57,14 @@ def _verdict(out: Path, arm: str) -> Iterator[str]:
             yield f"- {name}: **{_words(entry)}**"
         return
     entry = found["arms"][arm]
-    yield f"**{_words(entry)}** against the baseline, over {entry['seeds']} seeds."
+    yield f"- **{_words(entry)}** against the baseline; seeds: {entry['seeds']}"
     changed = "; ".join(f"{address}: {old} → {new}" for address, (old, new) in entry.get("changes", {}).items())
-    yield f"Changed: {changed}." if changed else "Changed: nothing."
+    yield f"- changed: {changed or 'nothing'}"
     if entry["effect"] is not None:
         interval = entry["interval"]
         between = f" [{interval[0]:+.4f}, {interval[1]:+.4f}]" if interval else ", no interval"
         difference = f"{entry['effect']:+.4f}{between} {primary['unit']}"
-        yield f"Difference in {primary['name']}: {difference}, {primary['better']} is better."
+        yield f"- difference in {primary['name']}: {difference}, {primary['better']} is better"
 
 
 def _words(entry: Read) -> str:
@@ -100,14 +100,14 @@ def _cost(run: Path) -> Iterator[str]:
     state = read_json(run / "status.json")
     if (run / "measures.json").is_file():
         figures = read_json(run / "measures.json")
-        yield f"{figures['parameters']:,} parameters; {figures['tokens']:,} tokens read in {state['steps']:,} steps."
+        yield f"- {figures['parameters']:,} parameters; {figures['tokens']:,} tokens read in {state['steps']:,} steps"
         if figures.get("flops"):
-            yield f"{figures['flops'] * figures['tokens']:.2e} floating-point operations."
+            yield f"- {figures['flops'] * figures['tokens']:.2e} floating-point operations of training"
     if (run / "environment.json").is_file():
         place = read_json(run / "environment.json")
-        yield f"{state['seconds']:.0f} s of training on {place['device']}, torch {place['torch']}, {place['route']['dtype']}."
+        yield f"- {state['seconds']:.0f} s of training on {place['device']}, torch {place['torch']}, {place['route']['dtype']}"
     elif not state["steps"]:
-        yield "No training here."
+        yield "- no training here"
 
 
 def _again(run: Path, plan: Read | None, arm: str, seed: str) -> list[str]:
@@ -119,5 +119,5 @@ def _again(run: Path, plan: Read | None, arm: str, seed: str) -> list[str]:
     words += [f"--{name} {asked[name]}" for name in ("seeds", "steps", "confirm") if asked.get(name) is not None]
     words += [f"--set {address}={value}" for address, value in asked["settings"]]
     words += ["--against-itself" if asked["against_itself"] else ""]
-    told = f"Arm {arm}, seed {seed}; headtohead {plan['version']}, lock {plan['lock']}; the recipe is recipe.json."
+    told = f"Arm {arm}, seed {seed}; headtohead {plan['version']}, lock {plan['lock']}; the recipe is headtohead.json."
     return ["```", " ".join(filter(None, words)), "```", "", told]

@@ -134,7 +134,7 @@ class HeadToHeadForCausalLM(HeadToHeadLM, GenerationMixin):
             loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
         return CausalLMOutput(loss=loss, logits=logits)
 
-    def prepare_inputs_for_generation(
+    def prepare_inputs_for_generation(  # type: ignore[override]
         self, input_ids: Tensor, attention_mask: Tensor | None = None, **more: Any
     ) -> dict[str, Any]:
         """The last tokens that the context holds, read anew."""
@@ -151,7 +151,7 @@ class HeadToHeadForSequenceClassification(HeadToHeadBase):
         self.body = HeadToHeadModel(config)
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(0.1)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels or 2)
         self.post_init()
 
     def forward(
@@ -183,7 +183,7 @@ class HeadToHeadForTokenClassification(HeadToHeadBase):
         super().__init__(config)
         self.body = HeadToHeadModel(config)
         self.dropout = nn.Dropout(0.1)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels or 2)
         self.post_init()
 
     def forward(

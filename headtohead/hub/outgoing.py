@@ -57,7 +57,7 @@ def write(trained: Trained, run: Path, folder: Path) -> str:
     with _quiet():
         name = _write_own(trained, folder) if found is None else _write_plain(trained, folder, *found)
         _prove(trained, folder, name, own=found is None)
-    write_json(folder / "recipe.json", describe(trained.recipe))
+    write_json(folder / "headtohead.json", describe(trained.recipe))
     write_atomically(folder / "README.md", card(run, name, own=found is None))
     more = "" if tokenizer else "; transformers cannot have its tokenizer, so there is none"
     kind = "with its own code (trust_remote_code=True)" if found is None else "of transformers"

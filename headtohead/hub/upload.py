@@ -49,7 +49,7 @@ def settings() -> dict[str, str]:
             key, equals, value = line.strip().removeprefix("export ").partition("=")
             if equals and not key.startswith("#"):
                 found[key.strip()] = value.strip().strip("'\"")
-    return found | {key: value for key in (*TOKENS, USER) if (value := os.environ.get(key))}
+    return found | {key: os.environ[key] for key in (*TOKENS, USER) if os.environ.get(key)}
 
 
 def send_missing(api: HfApi, repository: str, folder: Path) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 WORDS = [
     "[PAD]",
@@ -92,6 +92,10 @@ def tokenizer(masked: bool = True):
     """A word a token; the mask stands in the middle of the others."""
     inner = Tokenizer(models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
+    if masked:
+        inner.post_processor = processors.TemplateProcessing(
+            "[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        )
     names = {"pad": "[PAD]", "unk": "[UNK]"}
     names |= {"mask": "[MASK]", "cls": "[CLS]", "sep": "[SEP]"} if masked else {"eos": "[SEP]", "bos": "[SEP]"}
     given = {f"{name}_token": word for name, word in names.items()}
