@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from headtohead.files import read_json, write_atomically, write_json
+from headtohead.files import read_json, whole_folder, write_atomically, write_json
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -58,3 +58,17 @@ def test_others_may_read_it_as_they_may_read_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     write_atomically(tmp_path / "atomic", "")
     assert (tmp_path / "atomic").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_is_whole_or_absent(tmp_path):
+    """It appears with everything in it, takes the place of an empty one, and leaves nothing where its making fails."""
+    for name in ("new", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with whole_folder(tmp_path / name) as draft:
+            (draft / "a").write_text("a")
+            assert not [*(tmp_path / name).glob("*")]
+        assert (tmp_path / name / "a").read_text() == "a"
+    with pytest.raises(ValueError), whole_folder(tmp_path / "broken") as draft:
+        (draft / "a").write_text("a")
+        raise ValueError
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "new"]

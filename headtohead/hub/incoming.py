@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headtohead.checkpoint import network_tensors, save_weights
-from headtohead.files import write_json
+from headtohead.files import whole_folder, write_json
 from headtohead.generation import plain
 from headtohead.hub.families import FAMILIES, OUTPUT, Family, Top
 from headtohead.hub.settings import UNJUDGED, model_of
@@ -140,31 +139,22 @@ def bring_in(folder: Path, out: Path, settings: tuple[tuple[str, str], ...] = ()
         raise Mistake(f"--out {out} is not empty; name a new folder")
     source = read_folder(folder)
     vocabulary = vocabulary_of(folder, len(source.tensors[OUTPUT]))
-    draft = out.with_name(f".{out.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    try:
+    with whole_folder(out) as draft:
         vocabulary.save(draft / "vocabulary.json")
         save_for_transformers(vocabulary, draft, source.objective.masks)
-        plain_recipe = recipe_of(source, vocabulary, out)
-        recipe = changed(plain_recipe, settings)
+        before = recipe_of(source, vocabulary, out)
+        recipe = changed(before, settings)
         learner = recipe.learner(vocabulary.size, 0)
         fresh = fill(learner.model, source.tensors)
         if settings:
-            _check_effect(plain_recipe, recipe, source, vocabulary, learner.model)
+            _check_effect(before, recipe, source, vocabulary, learner.model)
         lost = sorted(source.tensors.keys() - network_tensors(learner.model).keys())
         write_json(draft / "recipe.json", describe(recipe))
         save_weights(draft / "model.safetensors", learner)
-        told = _told(folder, source, plain_recipe, recipe) | {"new": fresh, "left_out": [*source.left_out, *lost]}
+        told = _told(folder, source, before, recipe) | {"new": fresh, "left_out": [*source.left_out, *lost]}
         state = {"state": "finished", "step": 0, "steps": 0, "seconds": 0.0, "reason": None, "lock": ""}
         write_json(draft / "status.json", state | {"imported": told})
-        if out.exists():
-            out.rmdir()
-        draft.rename(out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    parameters = sum(p.numel() for p in learner.model.parameters())
-    return {"run": str(out), "parameters": parameters, **told}
+    return {"run": str(out), "parameters": sum(p.numel() for p in learner.model.parameters()), **told}
 
 
 def _told(folder: Path, source: Source, before: Recipe, after: Recipe) -> dict[str, Any]:

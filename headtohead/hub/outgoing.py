@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from headtohead.checkpoint import network_tensors
-from headtohead.files import write_atomically, write_json
+from headtohead.files import whole_folder, write_atomically, write_json
 from headtohead.generation import plain
 from headtohead.hub.bundle import MODELING, sources
 from headtohead.hub.card import card
@@ -36,16 +35,8 @@ def send_out(run: Path, folder: Path, study: Path | None = None, trust_study: bo
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Mistake(f"{folder} is not empty; name a new folder")
     trained = load(run, study, trust_study)
-    draft = folder.absolute().with_name(f"{folder.absolute().name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    try:
+    with whole_folder(folder) as draft:
         told = write(trained, run, draft)
-        if folder.exists():
-            folder.rmdir()
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return f"{folder}: {told}"
 
 

@@ -51,6 +51,7 @@ from headtohead.text.vocabulary import CharacterVocabulary
 equal = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4)
 TEXTS = ["the quick brown fox jumps over a lazy dog .", "over the lazy fox ."] * 3
 SMALL = Recipe(model=Transformer(layers=2, heads=2, width=8), length=12, batch=2, tokenizer=BytePairs(size=270))
+HEADS = {"classifier", "pre_classifier", "pooler", "dense", "out_proj"}  # what transformers puts on top
 STUDY_1 = BytePairs(size=270, specials=("<s>", "<pad>", "</s>", "<unk>", "<mask>"))  # its pad is RoBERTa's, 1
 MASKED = at(SMALL, {"objective": MaskedLM(), "model.attention.visibility": Everyone()})
 
@@ -123,6 +124,10 @@ def test_recipes_that_transformers_knows_are_its_own(recipe, architecture, tmp_p
     ids = run.encode(TEXTS[0])[:, :12]
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     assert tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"][:12] == ids[0].tolist()
+    if not recipe.objective.ahead:
+        for kind in (transformers.AutoModelForSequenceClassification, transformers.AutoModelForTokenClassification):
+            told = kind.from_pretrained(tmp_path / "out", num_labels=3, output_loading_info=True)[1]
+            assert {name.split(".")[-2] for name in told["missing_keys"]} <= HEADS and told["missing_keys"], told
     with torch.inference_mode():
         equal(model(ids).logits[0], plain(run.model, ids))
         if recipe.objective.ahead:
