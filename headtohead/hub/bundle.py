@@ -5,19 +5,17 @@ siblings, and knows no packages. `headtohead.parts.norm` becomes `parts_norm.py`
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import headtohead
 from headtohead.plan import imports_of
 from headtohead.spec import Mistake, Part, fields, short, walk
 
 MODELING, ASSEMBLED, OWN = "modeling_headtohead", "assembled", "own"
-HERE = Path(headtohead.__file__).parent
+HERE = Path(__file__).parents[1]
 
 
 def sources(model: Part) -> dict[str, str]:
@@ -154,7 +152,5 @@ def _kept(node: ast.stmt, needed: set[str], local: dict[str, str], path: Path) -
 
 
 def _from_home(alias: ast.alias) -> str:
-    thing = getattr(headtohead, alias.name)
-    home = getattr(thing, "__module__", None) or ""
-    importlib.import_module(home)
-    return f"from {home} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+    thing = getattr(sys.modules["headtohead"], alias.name)
+    return f"from {thing.__module__} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
