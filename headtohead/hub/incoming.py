@@ -18,8 +18,9 @@ from headtohead.hub.tensors import plain_names, read_all, rows_for, to_ours
 from headtohead.hub.vocabulary import vocabulary_of
 from headtohead.model import Network, Transformer
 from headtohead.objectives.masked import MaskedLM
+from headtohead.parts.head import Bare
 from headtohead.plan import parse_value
-from headtohead.spec import Mistake, at, check, describe, diff, short, walk
+from headtohead.spec import Mistake, at, check, describe, diff, get, short, walk
 from headtohead.study import Recipe
 from headtohead.text.elsewhere import save_for_transformers
 from headtohead.text.examples import Lines, Stream
@@ -159,7 +160,8 @@ def bring_in(folder: Path, out: Path, settings: tuple[tuple[str, str], ...] = ()
 
 def _told(folder: Path, source: Source, before: Recipe, after: Recipe) -> dict[str, Any]:
     changes = {address: [short(one), short(other)] for address, (one, other) in diff(before, after).items()}
-    return {"from": folder.name, "architecture": source.architecture, "changed": changes}
+    bare = get(after, "model.head") == Bare()
+    return {"from": folder.name, "architecture": source.architecture, "predicts": not bare, "changed": changes}
 
 
 def changed(recipe: Recipe, settings: tuple[tuple[str, str], ...]) -> Recipe:

@@ -48,4 +48,5 @@ def imported(found: dict[str, Any]) -> str:
     if found["left_out"]:
         more = f" and {len(found['left_out']) - 4} more" if len(found["left_out"]) > 4 else ""
         lines.append(f"  left out, for nothing here uses them: {', '.join(found['left_out'][:4])}{more}")
-    return "\n".join([*lines, f'h2h score {found["run"]} --text "…"'])
+    inside = f'it has no head that predicts; in Python: headtohead.load("{found["run"]}").attention("…")'
+    return "\n".join([*lines, f'h2h score {found["run"]} --text "…"' if found["predicts"] else inside])
