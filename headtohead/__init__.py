@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.parts.embedding import Embedding
     from headtohead.parts.feedforward import Feedforward, Gelu, ReluSquared, SwiGlu
     from headtohead.parts.gate import Gate, HeadGate, NoGate
-    from headtohead.parts.head import BertHead, Clap, Head, PerToken, Pooled, Tied, Untied
+    from headtohead.parts.head import Bare, BertHead, Clap, Head, PerToken, Pooled, Tied, Untied
     from headtohead.parts.initialization import Initialization, Normal, Role, ScaledNormal, Xavier
     from headtohead.parts.masking import Masking, MinusInfinity, ZeroAfter, ZeroThenRenormalize
     from headtohead.parts.norm import LayerNorm, Norm, RMSNorm

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,23 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its name when everything in it is written: a reader sees all of it or none."""
+    folder = Path(os.path.abspath(folder))
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}.draft")
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for path in [*draft.rglob("*"), draft]:
+            handle = os.open(path, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+        os.replace(draft, folder)  # an empty folder of that name makes way
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def sweep(folder: Path) -> None:

@@ -20,14 +20,14 @@ def brought(before: Collection[str], folder: Path) -> dict[str, str]:
     """
     return {
         name: file_hash(path)
-        for name, path in sorted(_own().items())
+        for name, path in sorted(outside().items())
         if name != STUDY and (name not in before or path.is_relative_to(folder.resolve()))
     }
 
 
 def changed(recorded: dict[str, str]) -> list[str]:
     """The recorded modules that are not loaded from a file with that hash."""
-    here = _own()
+    here = outside()
     return [name for name, mark in recorded.items() if name not in here or file_hash(here[name]) != mark]
 
 
@@ -38,7 +38,7 @@ def find_beside(folder: Path) -> None:
         sys.path.insert(0, place)
 
 
-def _own() -> dict[str, Path]:
+def outside() -> dict[str, Path]:
     """Every loaded module whose file is not an installed one, nor one of this package."""
     installed = [Path(sysconfig.get_path(name)).resolve() for name in PACKAGES] + [Path(__file__).resolve().parent]
     files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}

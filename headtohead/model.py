@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headtohead.initialize import generator_for, initialize
+from headtohead.memory import Memory, Past
 from headtohead.parts.dropout import Dropout, drop, place, site
 from headtohead.parts.embedding import Embedding
 from headtohead.parts.feedforward import Feedforward, Gelu
@@ -40,6 +41,8 @@ class Frame(NamedTuple):
     bias: Tensor | None  # added to the scores
     turn: Callable[..., tuple[Tensor, Tensor]]  # the position's hand on queries and keys
     keys: Tensor | None  # row keys of the dropout, None in evaluation
+    key_position: Tensor | None = None  # where the keys stand; None: where the queries do
+    past: Past | None = None  # keys and values of the tokens read before, None: there are none
 
 
 class Model(Part):
@@ -118,6 +121,8 @@ def add(*costs: tuple[float, float]) -> tuple[float, float]:
 
 
 class MultiHeadAttention(nn.Module):
+    remembers = True  # it adds its keys and values to frame.past
+
     def __init__(self, part: MultiHead, size: Size, rate: float) -> None:
         super().__init__()
         self.rate = rate
@@ -133,14 +138,16 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x: Tensor, frame: Frame) -> Tensor:
         q, k, v = self.projection(x)
         q, k = frame.turn(q, k, frame.position, frame.position)
+        if frame.past is not None:
+            k, v = frame.past.add(k, v)
         scores = self.score(q, k)
         if frame.bias is not None:
             scores = scores + frame.bias
         if frame.document is not None:
             same = frame.document[:, None, :, None] == frame.document[:, None, None, :]
             scores = scores.masked_fill(~same, -math.inf)
-        position = frame.position[:, None]
-        allowed = self.visibility(position[..., :, None], position[..., None, :])
+        keys = frame.position if frame.key_position is None else frame.key_position
+        allowed = self.visibility(frame.position[:, None, :, None], keys[:, None, None, :])
         weights = self.weights(self.masking(scores, allowed, self.normalizer))
         heads = drop(weights, frame.keys, WEIGHTS, self.rate).to(v.dtype) @ v
         joined = self.gate(x, heads).transpose(1, 2).flatten(-2)
@@ -166,6 +173,11 @@ class Layer(nn.Module):
         self.attention = model.attention.assemble(size, model)
         self.feedforward = model.feedforward.build(size)
         self.attention_residual, self.feedforward_residual = model.residual.build(size), model.residual.build(size)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether its attention does; a user's own may not know how."""
+        return getattr(self.attention, "remembers", False)
 
     def forward(self, x: Tensor, frame: Frame) -> Tensor:
         def attend(h: Tensor) -> Tensor:
@@ -234,6 +246,14 @@ class Network(nn.Module):
         """Compile the whole of it, as far as that goes."""
         self.compile(dynamic=False)
 
+    def memory(self, length: int) -> Memory | None:
+        """An empty memory for `length` tokens, or None where it has no way to keep one."""
+        return None
+
+    def go_on(self, ids: Tensor, memory: Memory) -> Tensor:
+        """Logits after the last of these tokens, which follow those in the memory and are added to it."""
+        raise TypeError(f"{type(self).__name__} keeps no memory")
+
 
 class Body(Network):
     position: Unplaced
@@ -263,14 +283,29 @@ class Body(Network):
         scored: Tensor | None = None,
         keys: Tensor | None = None,
     ) -> Tensor:
-        x = self.embedding(ids, segments, self.position.embed(position))
-        x = self.embedding.up(drop(x, keys, EMBEDDING, self.embedding_rate))
         frame = Frame(position, document, self.position.bias(position, position), self.position.turn, keys)
-        for layer, group in enumerate(self.groups):
-            here = None if keys is None else place(keys, site(f"layer {layer}"))
-            x = self.blocks[group](x, frame._replace(keys=here))
-        x = self.final_norm(x).flatten(0, 1)
+        x = self._through(ids, segments, frame, None).flatten(0, 1)
         return self.head(x if scored is None else x[scored], self.embedding)
+
+    def _through(self, ids: Tensor, segments: Tensor | None, frame: Frame, memory: Memory | None) -> Tensor:
+        x = self.embedding(ids, segments, self.position.embed(frame.position))
+        x = self.embedding.up(drop(x, frame.keys, EMBEDDING, self.embedding_rate))
+        for layer, group in enumerate(self.groups):
+            here = None if frame.keys is None else place(frame.keys, site(f"layer {layer}"))
+            past = None if memory is None else memory.layers[layer]
+            x = self.blocks[group](x, frame._replace(keys=here, past=past))
+        return self.final_norm(x)
+
+    def memory(self, length: int) -> Memory | None:
+        remembers = all(getattr(block, "remembers", False) for block in self.blocks)
+        return Memory(len(self.groups), length) if remembers else None
+
+    def go_on(self, ids: Tensor, memory: Memory) -> Tensor:
+        before = 0 if memory.position is None else memory.position.shape[1]
+        position = torch.arange(before, before + ids.shape[1], device=ids.device)[None]
+        keys = memory.add(position)
+        frame = Frame(position, None, self.position.bias(position, keys), self.position.turn, None, keys)
+        return self.head(self._through(ids, None, frame, memory)[:, -1], self.embedding)
 
 
 class Custom(Model):

@@ -121,11 +121,25 @@ Tokens = Annotated[
     typer.Option(parser=whole("--tokens", least=0, most=1_000_000), metavar="N", help="How many tokens to add."),
 ]
 Temperature = Annotated[
-    float,
+    float | None,
     typer.Option(
         parser=number("--temperature"),
         metavar="T",
-        help="0 always takes the likeliest token, 1 draws as the model says, more is wilder.",
+        help="0 always takes the likeliest token, 1 (the default) draws as the model says, more is wilder.",
+    ),
+]
+Greedy = Annotated[bool, typer.Option("--greedy", help="Always take the likeliest token.")]
+TopK = Annotated[
+    int,
+    typer.Option("--top-k", parser=whole("--top-k", least=0), metavar="K", help="Draw from the K likeliest; 0 is all."),
+]
+TopP = Annotated[
+    float,
+    typer.Option(
+        "--top-p",
+        parser=number("--top-p"),
+        metavar="P",
+        help="Draw from the fewest tokens that hold this share of the probability; 1 is all.",
     ),
 ]
 Seed = Annotated[

@@ -159,8 +159,10 @@ def study_folder(place: Path) -> Path:
 
 def run_folder(place: Path, what: str = "model.safetensors") -> Path:
     """The folder of a finished run, or the user's mistake."""
-    if (place / what).is_file():
+    if (place / what).is_file() and (place / "recipe.json").is_file():
         return place
+    if (place / "config.json").is_file():
+        raise Mistake(f"{place} is a folder of transformers; make a run of it: h2h import {place}")
     if not place.exists():
         wrong = f"there is no folder {place}"
     elif (place / "recipe.json").is_file():

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from headtohead.files import read_json, sweep, write_atomically, write_json
+from headtohead.files import read_json, sweep, whole_folder, write_atomically, write_json
 from headtohead.spec import Mistake
 
 
@@ -80,3 +80,17 @@ def test_drafts_that_the_dead_left_are_swept(tmp_path):
     (tmp_path / "notes.tmp").write_text("the user's")
     sweep(tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["notes.tmp", "x.json"]
+
+
+def test_a_folder_is_whole_or_absent(tmp_path):
+    """It appears with everything in it, takes the place of an empty one, and leaves nothing where its making fails."""
+    for name in ("new", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with whole_folder(tmp_path / name) as draft:
+            (draft / "a").write_text("a")
+            assert not [*(tmp_path / name).glob("*")]
+        assert (tmp_path / name / "a").read_text() == "a"
+    with pytest.raises(ValueError), whole_folder(tmp_path / "broken") as draft:
+        (draft / "a").write_text("a")
+        raise ValueError
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "new"]

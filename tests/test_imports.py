@@ -14,9 +14,9 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "headtohead"
 
 # A module imports only from its left, so a comma too is a step to the right: initialize.py needs what parts/ says.
-ORDER = """spec < files < request < imports, catalogue < text, parts, kernels, initialize, optimizer, schedule < model < bodies < objectives
-           < checkpoint < train < measure < study < matching < plan < audit < restart < run < inspection < launch < verdict < finetune, hub < report
-           < options < cli"""
+ORDER = """spec < files < request < imports, catalogue < text, parts, kernels, initialize, optimizer, schedule, memory < model < bodies < objectives
+           < checkpoint < train < measure < study < matching < plan < audit < restart < run < generation, sentences < inspection < launch < verdict
+           < finetune, hub < report < options < cli"""
 RANK = {name: rank for rank, name in enumerate(re.findall(r"\w+", ORDER))}
 ALONE = {"worked"}
 STUDIES = "studies"

@@ -7,8 +7,9 @@ import torch
 from small import VOCABULARY, tiny
 
 from headtohead import BytePairs, File, MaskedLM
-from headtohead.inspection import ROWS, Trained, load
+from headtohead.inspection import Trained, load
 from headtohead.run import Run, claimed
+from headtohead.sentences import ROWS
 from headtohead.spec import Mistake
 from headtohead.train import Route
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from headtohead.cli import runs, studies, texts, tuning
+from headtohead.cli import hub, runs, studies, texts, tuning
 from headtohead.spec import Mistake
 
 app = typer.Typer(
@@ -27,6 +27,9 @@ COMMANDS = (
     runs.audit,
     runs.score,
     runs.sample,
+    hub.import_,
+    hub.export,
+    hub.push,
 )
 for command in COMMANDS:
     app.command(name=command.__name__.rstrip("_"))(command)

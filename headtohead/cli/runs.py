@@ -11,6 +11,7 @@ import typer
 
 from headtohead.cli.studies import options_of
 from headtohead.options import (
+    Greedy,
     Json,
     RunFolder,
     Seed,
@@ -20,6 +21,8 @@ from headtohead.options import (
     StudyFile,
     Temperature,
     Tokens,
+    TopK,
+    TopP,
     Trust,
     TrustCode,
 )
@@ -61,39 +64,77 @@ def audit(  # noqa: PLR0913 (one for each option)
 
 
 def score(
-    run: RunFolder,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The text to score.")],
+    place: Annotated[
+        Path, typer.Argument(metavar="RUN|DIR", help="A run's folder, or a study's: then every arm is asked.")
+    ],
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The text to score.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="FILE", help="Sentences to score, one a line.")] = None,
     study: StudyFile = None,
     trust_study: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """How well a trained model predicts a text, token by token."""
-    run_folder(run)
-    from headtohead.inspection import load
+    """How well trained models predict sentences; four of our own unless you give some."""
+    if text is not None and file is not None:
+        raise Mistake("--text and --file each give the sentences; leave one out")
+    whole_study = (place / "study.json").is_file()
+    if not whole_study:
+        run_folder(place)
+    from headtohead.inspection import load, score_arms
     from headtohead.report import looked
+    from headtohead.sentences import SENTENCES
 
-    trained = load(run, study, trust_study)
-    found = trained.score(text)
-    print(json.dumps(found, indent=1) if as_json else looked.score(found))
-    _tell_unknown(trained.unknown(text), "text")
+    sentences = _lines(file) if file else (SENTENCES if text is None else (text,))
+    if whole_study:
+        table = score_arms(place, sentences, study, trust_study)
+        print(json.dumps(table, indent=1) if as_json else looked.arms(table))
+        return
+    trained = load(place, study, trust_study)
+    found = [{"text": sentence, **trained.score(sentence)} for sentence in sentences]
+    shown = found[0] if text is not None else found
+    print(json.dumps(shown, indent=1) if as_json else "\n\n".join(map(looked.score, found)))
+    _tell_unknown(sum(map(trained.unknown, sentences)), "text")
 
 
-def sample(
+def _lines(file: Path) -> list[str]:
+    """The sentences of a file: its lines, blank ones left out."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise Mistake(f"--file {file} cannot be read: {told}; give a text file in UTF-8, a sentence a line") from None
+    if not any(line.strip() for line in lines):
+        raise Mistake(f"--file {file} holds no sentence; write one a line")
+    return [line.strip() for line in lines if line.strip()]
+
+
+def sample(  # noqa: PLR0913 (one for each option)
     run: RunFolder,
     prompt: Annotated[str, typer.Option(metavar="TEXT", help="The text to go on from.")],
     tokens: Tokens = 200,
-    temperature: Temperature = 1.0,
+    temperature: Temperature = None,
+    greedy: Greedy = False,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
     seed: Seed = 0,
     study: StudyFile = None,
     trust_study: Trust = False,
 ) -> None:
     """Let a trained causal model go on from a prompt."""
     run_folder(run)
+    if greedy and temperature:
+        raise Mistake(f"--greedy takes the likeliest token, --temperature {temperature} draws one; leave one out")
     from headtohead.inspection import load
 
     trained = load(run, study, trust_study)
-    print(trained.sample(prompt, tokens, temperature, seed))
+    heat = 0.0 if greedy else 1.0 if temperature is None else temperature
+    print(trained.sample(prompt, tokens, heat, seed, top_k, top_p))
     _tell_unknown(trained.unknown(prompt), "prompt")
+    length, read = trained.recipe.length, trained.prompt(prompt).shape[1]
+    if read + tokens > length:
+        print(
+            f"h2h: the model sees {length} tokens at a time: beyond them it read the last {length} alone",
+            file=sys.stderr,
+        )
 
 
 def _tell_unknown(count: int, what: str) -> None:

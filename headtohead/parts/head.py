@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -110,6 +110,23 @@ class ClapLogits(nn.Module):
 
     def forward(self, x: Tensor, embedding: Embedded) -> Tensor:
         return self.beta * F.linear(embedding.down(x), embedding.rows())
+
+
+class Bare(Head):
+    """x itself: an encoder that is published without a head. It predicts nothing until it is given one."""
+
+    outputs: ClassVar[str] = "hidden"
+
+    def build(self, size: Size) -> nn.Module:
+        return Hidden()
+
+    def flops(self, size: Size) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+class Hidden(nn.Module):
+    def forward(self, x: Tensor, embedding: Embedded) -> Tensor:
+        return x
 
 
 class Pooled(Head):

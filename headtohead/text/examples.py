@@ -46,6 +46,10 @@ class Examples(Part):
     and the first token of all is never scored. Masked: width = stride = length, ahead 0.
     """
 
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        """What stands before and after a text on its own; None where nothing does."""
+        return None
+
     def check(self, tokens: Tokens, width: int) -> None:
         """Raise a Mistake where the text cannot fill rows of this width."""
         raise TypeError(f"{type(self).__name__} must define check(tokens, width)")
@@ -110,6 +114,9 @@ class Lines(Examples):
 
     drop_longer: bool = False
 
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
+
     def check(self, tokens: Tokens, width: int) -> None:
         if tokens.vocabulary.marks is None:
             raise Mistake(f"{tokens.name} has no line ends to mark lines with; use Characters(bare=False) or Stream()")
@@ -166,6 +173,9 @@ class Sentences(Examples):
     """
 
     max_tokens: int = 100
+
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         Lines().check(tokens, width)

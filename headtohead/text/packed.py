@@ -14,6 +14,7 @@ from headtohead.text.examples import Examples, Rows, able, in_lines, line_ends, 
 
 if TYPE_CHECKING:
     from headtohead.text.cache import Side, Tokens
+    from headtohead.text.vocabulary import Vocabulary
 
 
 class Packed(Examples):
@@ -28,6 +29,9 @@ class Packed(Examples):
     unit: Literal["documents", "lines"] = "documents"
     isolated: bool = True
     marks: bool = True
+
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks if self.marks else None
 
     def check(self, tokens: Tokens, width: int) -> None:
         if self.unit == "documents" and not tokens.bordered:

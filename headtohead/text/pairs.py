@@ -14,6 +14,7 @@ from headtohead.text.examples import Examples, Rows, able, in_lines, line_ends, 
 
 if TYPE_CHECKING:
     from headtohead.text.cache import Side, Tokens
+    from headtohead.text.vocabulary import Vocabulary
 
 Two = tuple[np.ndarray, np.ndarray]  # places in a stream: of the first text, and of the second, if there is one
 EVERYWHERE = "held out"  # names the one order in which held-out lines are paired, whatever the seed
@@ -33,6 +34,9 @@ class Pairs(Examples):
         yield from _two_segments(recipe)
         if self.segment < 3:
             yield f"segment = {self.segment} holds no text between its marks; choose at least 3"
+
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         _check(tokens)
@@ -83,6 +87,9 @@ class ElectraPairs(Examples):
         yield from _two_segments(recipe)
         if not (0 <= self.single <= 1 and 0 <= self.short <= 1):
             yield f"single = {self.single} and short = {self.short} are shares between 0 and 1"
+
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         _check(tokens)

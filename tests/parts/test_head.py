@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from headtohead import BertHead, Clap, Embedding, Head, PerToken, Pooled, Size, Tied, Untied
+from headtohead import Bare, BertHead, Clap, Embedding, Head, PerToken, Pooled, Size, Tied, Untied
 from parts.made import SIZE, filled
 
 WIDTHS = pytest.mark.parametrize("width", [12, 4])
@@ -160,3 +160,8 @@ def test_bert_head_is_transformers(draw):
         theirs.decoder.bias.copy_(head.bias)
     x = draw(5, 12)
     assert_close(head(x, table), theirs(x), rtol=1e-12, atol=1e-12)
+
+
+def test_without_a_head_the_hidden_state_comes_out():
+    x = torch.randn(3, 12)
+    assert Bare().build(SIZE)(x, None) is x and not shapes(Bare().build(SIZE))
