@@ -15,6 +15,10 @@ from headtohead.spec import Mistake
 DRAFT = ".{name}.{process}.tmp"
 
 
+class Damaged(Mistake):
+    """A file of ours that does not hold what we wrote."""
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Put `content` in place of a file in one step: a reader sees the old file or the new one, never a piece."""
     path = Path(path)
@@ -59,9 +63,9 @@ def read_json(path: Path, kind: type = dict) -> Any:
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:  # not JSON, or not UTF-8
-        raise Mistake(f"{path} is damaged ({' '.join(str(error).split())}); delete it and run again") from None
+        raise Damaged(f"{path} is damaged ({' '.join(str(error).split())}); delete it and run again") from None
     if not isinstance(value, kind):
-        raise Mistake(f"{path} is damaged (it holds {type(value).__name__}); delete it and run again")
+        raise Damaged(f"{path} is damaged (it holds {type(value).__name__}); delete it and run again")
     return value
 
 

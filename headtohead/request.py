@@ -84,6 +84,12 @@ def lock_of(plan: dict[str, Any]) -> str:
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
+def as_locked(out: Path, plan: dict[str, Any]) -> bool:
+    """Whether a folder's study.json still says what was locked before its first run, as study.lock has it."""
+    path = out / "study.lock"
+    return path.is_file() and lock_of(plan) == plan.get("lock") == read_json(path).get("lock")
+
+
 def request(path: Path, options: Options, reference: str = "", out: Path | None = None) -> dict[str, Any]:
     """What was asked, as it is kept in study.json, and how it was typed."""
     plain = options._asdict() | {"settings": [list(pair) for pair in options.settings]}

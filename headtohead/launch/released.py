@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headtohead.audit import Finding
-from headtohead.files import read_json
+from headtohead.files import Damaged, read_json
 from headtohead.spec import Mistake
 
 LENGTH = 32
@@ -28,8 +28,8 @@ def _config(folder: Path, trusted: bool) -> dict[str, Any]:
     """config.json, after what must not be loaded was refused."""
     try:
         config = read_json(folder / "config.json")
-    except ValueError as error:
-        raise Mistake(f"{folder / 'config.json'} is not JSON ({error}); save the model again") from None
+    except Damaged:
+        raise Mistake(f"{folder / 'config.json'} is not JSON; save the model again") from None
     if config.get("auto_map") and not trusted:
         raise Mistake(
             f"{folder} brings code of its own; read its .py files, and say --trust-remote-code if you trust them"

@@ -230,4 +230,5 @@ def _lock(verdict: Mapping[str, Any], entry: Entry) -> list[str]:
         return []
     odd = sum(len(seeds) for kind in ("failures", "missing") for seeds in entry[kind].values())
     told = f"{numbers.plural(odd, 'run')} failed or missing" if odd else "all runs as declared"
+    told = "study.json or study.lock was changed since" if "exploratory" in entry["qualifiers"] else told
     return [f"{verdict['lock']}; {told}"]

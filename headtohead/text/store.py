@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headtohead.files import Damaged
 from headtohead.spec import Mistake
 
 try:
@@ -60,7 +61,7 @@ def kept(name: str, write: Callable[[Path], None], read: Callable[[Path], T]) ->
         _once(folder, write)
     try:
         return read(folder)
-    except (ValueError, EOFError, FileNotFoundError) as error:
+    except (Damaged, ValueError, EOFError, FileNotFoundError) as error:
         raise Mistake(f"the prepared text in {folder} is damaged; delete that folder and run again") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,14 @@ from headtohead.verdict.stability import failure_rate, fisher
 Earlier = Sequence[Mapping[str, Any]]  # spreads of earlier locked comparisons: {"study", "challenger", "sd", "seeds"}
 
 
-def companions(compared: Mapping[str, Comparison], earlier: Earlier) -> dict[str, dict[str, Any]]:
-    """For each challenger: other estimates of the spread, the posterior, and how often runs fail."""
-    block = _block(compared)
+def companions(
+    compared: Mapping[str, Comparison], earlier: Earlier, refused: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """For each challenger: other estimates of the spread, the posterior, and how often runs fail.
+
+    What was `refused` a verdict lends its spread to no other.
+    """
+    block = _block({name: each for name, each in compared.items() if name not in refused})
     return {
         name: {
             "pooled": block.get(name),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headtohead.files import read_json, write_json
+from headtohead.files import Damaged, read_json, write_json
 from headtohead.verdict import words
 
 EARLIER = "earlier.json"
@@ -34,7 +34,7 @@ def _spreads(folder: Path, plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The spread of every paired comparison of another study, if it is one at this scale and on this measure."""
     try:
         study, verdict = read_json(folder / "study.json"), read_json(folder / "verdict.json")
-    except (OSError, json.JSONDecodeError):
+    except (OSError, Damaged):
         return
     unpaired = study.get("request", {}).get("against_itself")
     if unpaired or scale_of(study) is None or scale_of(study) != scale_of(plan) or study["lock"] == plan["lock"]:

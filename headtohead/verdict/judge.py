@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headtohead.files import write_json
+from headtohead.request import as_locked
 from headtohead.verdict import tuning, words
 from headtohead.verdict.bill import COMPARED, cost_outcome, dollars_per_second, price_of_seeds, ratios, spent
 from headtohead.verdict.claims import answers, questions
@@ -64,6 +65,7 @@ class Judged:
     runs: Runs
     look: Look | None  # of several that were planned
     abandoned: list[str]  # challengers that the study once had; they count in its family
+    as_locked: bool  # whether what the folder declares is what was locked before its first run
 
     @property
     def baseline(self) -> Mapping[Seed, Run]:
@@ -110,9 +112,15 @@ class Case:
 
     name: str
     comparison: Comparison
-    p_adjusted: float
     different: dict[str, int]  # seeds whose batches were not the baseline's, with the first such step
     audits: list[dict[str, Any]]  # of the pair; those of its runs lie with the runs
+    unfair: list[str]  # what makes the comparison INVALID
+    p_adjusted: float = 1.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run of either arm failed."""
+        return bool(self.comparison.baseline.failed or self.comparison.challenger.failed)
 
 
 def judge(out: Path) -> dict[str, Any]:
@@ -120,7 +128,8 @@ def judge(out: Path) -> dict[str, Any]:
     judged = _read(Path(out))
     rule = _rule(judged)
     cases = _cases(judged, rule)
-    beside = companions({case.name: case.comparison for case in cases}, read_earlier(judged.out))
+    refused = [case.name for case in cases if case.unfair or case.failed]
+    beside = companions({case.name: case.comparison for case in cases}, read_earlier(judged.out), refused)
     verdicts = {case.name: _verdict(judged, case) for case in cases}
     claimed = _claimed(judged, rule, verdicts)
     entries = {}
@@ -145,23 +154,27 @@ def _read(out: Path) -> Judged:
     look = reached(out, study)
     seen = study | {"seeds": study["seeds"][: look.seeds]} if look else study
     gone = [] if study.get("fresh") else abandoned(out, study)  # a control tests none of the study's challengers
-    return Judged(out, seen, read_runs(out, seen), look, gone)
+    return Judged(out, seen, read_runs(out, seen), look, gone, as_locked(out, study))
 
 
 def _cases(judged: Judged, rule: Rule) -> list[Case]:
+    """Every challenger, compared. A test that no verdict may rest on found nothing: it makes no other p value smaller."""
     compared = {name: compare(rule, *judged.outcomes(name, rule.measure)) for name in judged.challengers}
-    tested = {name: each for name, each in compared.items() if name not in judged.copies}
-    adjusted = dict.fromkeys(compared, 1.0) | adjust(tested, rule.family)
     seen = {seed: read_log(run) for seed, run in judged.baseline.items() if run.state != FAILED}
-    cases = []
-    for name, each in compared.items():
-        logs = [(seed, seen[seed], read_log(judged.runs[name][seed])) for seed in each.seeds]
-        different = different_data(logs, "steps" in judged.study.get("changed", {}).get(name, {}))
-        audits = of_pair(judged.study, rule.measure.name, judged.baseline, judged.runs[name], each.seeds)
-        audits.append(_crossing(judged, name, logs, different) | {"seeds": list(each.seeds)})
-        audits += tuning.audits(judged.study.get("tuning"), name)
-        cases.append(Case(name, each, adjusted[name], different, audits))
-    return cases
+    cases = [_case(judged, rule, name, each, seen) for name, each in compared.items()]
+    tested = {case.name: case.comparison for case in cases if not (case.unfair or case.failed)}
+    adjusted = adjust({name: each for name, each in tested.items() if name not in judged.copies}, rule.family)
+    return [replace(case, p_adjusted=adjusted.get(case.name, 1.0)) for case in cases]
+
+
+def _case(judged: Judged, rule: Rule, name: str, compared: Comparison, seen: Mapping[Seed, Log]) -> Case:
+    baseline, own = judged.baseline, judged.runs[name]
+    logs = [(seed, seen[seed], read_log(own[seed])) for seed in compared.seeds]
+    different = different_data(logs, "steps" in judged.study.get("changed", {}).get(name, {}))
+    audits = of_pair(judged.study, rule.measure.name, baseline, own, compared.seeds)
+    audits.append(_crossing(judged, name, logs, different) | {"seeds": list(compared.seeds)})
+    audits += tuning.audits(judged.study.get("tuning"), name)
+    return Case(name, compared, different, audits, objections(baseline, own, audits))
 
 
 def _crossing(
@@ -191,9 +204,9 @@ def adjust(compared: Mapping[str, Comparison], family: int = 0) -> dict[str, flo
 def _verdict(judged: Judged, case: Case) -> Verdict:
     """The word, what qualifies it, and then the caveats."""
     baseline, own, compared = judged.baseline, judged.runs[case.name], case.comparison
-    failed = bool(compared.baseline.failed or compared.challenger.failed)
-    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, objections(baseline, own, case.audits), failed)
+    found = decide(compared.pair, compared.rule.margin, case.p_adjusted, case.unfair, case.failed)
     unpaired = [words.UNPAIRED] if case.different else []
+    unpaired += [] if judged.as_locked else [words.EXPLORATORY]
     tuned = tuning.both(judged.study.get("tuning"), case.name)
     caveats = [*words.caveats(compared.pair, tuned), *unpaired, *reservations(baseline, own, case.audits)]
     return Verdict(found.word, (*found.qualifiers, *caveats))

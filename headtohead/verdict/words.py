@@ -35,6 +35,7 @@ UNTUNED = "untuned"
 UNAUDITED = "unaudited"
 UNPAIRED = "unpaired"
 NO_SPREAD = "no spread"
+EXPLORATORY = "exploratory"
 AUDIT_CAVEATS = {"A-BUDGET": "untuned-challenger", "A-CROSS": "crossing-curves", "A-UNDERTRAIN": "under-trained"}
 SINGLE_BUDGET = "single-budget"  # nothing tells how the difference would go at another one: A-CROSS was skipped
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from headtohead.request import lock_of
 from headtohead.verdict.judge import judge_and_write
 
 TEXT = {
@@ -41,7 +42,6 @@ def study(arms: list[str], seeds: int) -> dict[str, Any]:
         "price": {"dollars_per_hour": 1.212, "source": "a price list", "date": "2026-11-01"},
         "code": "c0de",
         "version": "0.1.0",
-        "lock": "ab12",
         "request": {"study": "smaller", "builtin": True, "size": "demo", "seeds": seeds, "steps": 40, "settings": []},
     }
 
@@ -96,6 +96,8 @@ def write_study(out: Path, losses: dict[str, list[float | None]], **changes: Any
     """A study that is not judged yet: the losses of every arm by seed; None leaves a run out."""
     out.mkdir(parents=True)
     plan = study(list(losses), len(losses["baseline"])) | changes
+    plan = {"lock": lock_of(plan)} | plan
+    (out / "study.lock").write_text(json.dumps({"lock": plan["lock"]}))
     (out / "study.json").write_text(json.dumps(plan))
     route = {"device": "cpu", "threads": 1, "dtype": "float32", "compiled": False, "why": "no C++ compiler on PATH"}
     (out / "route.json").write_text(json.dumps(route))

@@ -99,7 +99,7 @@ def test_a_finished_study(finished):
         "eager: no C++ compiler on PATH",
         "float32",
         "2.13.0",
-        "ab12",
+        "all runs as declared",
         "h2h run smaller --seeds 5 --steps 40",
         "the hashes of all batches agree",
     ):

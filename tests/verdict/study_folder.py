@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from headtohead.request import lock_of
+
 STUDY: dict[str, Any] = {
     "study": "smaller",
     "question": "Does a smaller head lose anything?",
@@ -62,6 +64,8 @@ def write_study(out: Path, losses: dict[str, list[Any]], **changes: Any) -> Path
     """A whole study: the losses of each arm by seed; None leaves a run out."""
     out.mkdir(parents=True, exist_ok=True)
     study = STUDY | {"arms": {arm: {} for arm in losses}, "seeds": list(range(len(losses["baseline"])))} | changes
+    study["lock"] = changes.get("lock") or lock_of(study)
+    (out / "study.lock").write_text(json.dumps({"lock": study["lock"]}))
     (out / "study.json").write_text(json.dumps(study))
     for arm, values in losses.items():
         for seed, loss in enumerate(values):

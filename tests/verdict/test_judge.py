@@ -28,10 +28,11 @@ def small(out):
 
 
 def test_a_finished_study(write):
-    found = judge(write({"baseline": BASE, "small": CHAL}))
+    out = write({"baseline": BASE, "small": CHAL})
+    found = judge(out)
     assert set(found) >= {"study", "question", "lock", "primary", "arms", "verdict version"}
     assert found["primary"] == {"name": "loss", "unit": "nats per token", "better": "lower"}
-    assert found["lock"] == "ab12"
+    assert found["lock"] == json.loads((out / "study.json").read_text())["lock"] and len(found["lock"]) == 32
     assert found["margin"] == pytest.approx(0.017053)
     entry = found["arms"]["small"]
     assert set(entry) >= set(PROMISED.split())
@@ -428,8 +429,34 @@ def test_only_ratios_and_price_know_how_fast_the_machine_was(write, tmp_path):
 
 def test_a_run_of_another_lock_is_refused(write):
     out = write({"baseline": BASE, "small": CHAL})
-    rewrite(out / "arms/small/seed2", "status.json", lock="ab12")
+    rewrite(out / "arms/small/seed2", "status.json", lock=judge(out)["lock"])
     judge(out)
     rewrite(out / "arms/small/seed2", "status.json", lock="cd34")
     with pytest.raises(Mistake, match="small/seed2 is of another study: it was run under another lock"):
         judge(out)
+
+
+@pytest.mark.parametrize("changed", [{"margin": 1e-5}, {"alpha": 0.6}, {"seeds": [0, 1, 2]}])
+def test_what_is_declared_after_the_runs_is_exploratory(write, changed):
+    out = write({"baseline": BASE, "small": CHAL})
+    assert "exploratory" not in small(out)["qualifiers"]
+    rewrite(out, "study.json", **changed)
+    assert "exploratory" in small(out)["qualifiers"]
+
+
+def test_without_its_lock_a_study_is_exploratory(write):
+    out = write({"baseline": BASE, "small": CHAL})
+    (out / "study.lock").unlink()
+    assert "exploratory" in small(out)["qualifiers"]
+
+
+def test_an_unfair_test_makes_no_honest_p_smaller(write):
+    """A challenger that cheated has the smallest p; Holm must not spend the family's first place on it."""
+    out = write({"baseline": BASE, "small": CHAL, "cheat": [value - 1 for value in BASE[::-1]]})
+    honest = judge(out)["arms"]["small"]["p"]
+    assert judge(out)["arms"]["cheat"]["p"] < honest
+    (out / "arms/cheat/seed0/audits.json").write_text(json.dumps([audit(result="fail")]))
+    found = judge(out)["arms"]
+    assert found["cheat"]["verdict"] == "INVALID" and found["cheat"]["p_adjusted"] == 1.0
+    assert found["small"]["p_adjusted"] == pytest.approx(2 * honest)
+    assert found["small"]["pooled"] is None  # nor does it lend its spread
