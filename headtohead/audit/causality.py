@@ -28,21 +28,20 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str) -> Findin
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         length = min(length, LONGEST)
-        moved, scale = perturb(logits, length, vocabulary)
+        moved = perturb(logits, length, vocabulary)
         tables = [module for module in double.modules() if isinstance(module, nn.Embedding)]
         slope = gradient(logits, tables, length, vocabulary)
         shift = prefix(logits, length, vocabulary)
-    bound = TOLERANCE * (1 + scale)
-    evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {bound:.1e})"
+    evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {TOLERANCE:.1e})"
     evidence += f", gradient {'not taken' if slope is None else f'{slope:.1e}'}, prefix alone {shift:.1e}"
     if not math.isfinite(moved):
         sentence = "Its predictions are not all numbers, so nothing shows that they leave the future alone."
         return Finding("A-CAUSAL", "fatal", when, "fail", evidence, sentence)
-    if moved > bound or (slope is not None and slope > GRADIENT):
+    if moved > TOLERANCE or (slope is not None and slope > GRADIENT):
         return Finding(
             "A-CAUSAL", "fatal", when, "fail", evidence, "It sees the future: later tokens change earlier predictions."
         )
-    if shift > bound:
+    if shift > TOLERANCE:
         sentence = "Predictions depend on how long the text is, though not on what comes later."
         return Finding("A-CAUSAL", "warn", when, "fail", "LENGTH-DEPENDENT: " + evidence, sentence)
     return Finding("A-CAUSAL", "fatal", when, "pass", evidence, "Later tokens leave earlier predictions alone.")
@@ -53,27 +52,31 @@ def cuts(length: int) -> list[int]:
     return sorted({1, length // 4, length // 2, 3 * length // 4, length - 1} & set(range(1, length)))
 
 
-def perturb(logits: Logits, length: int, vocabulary: int) -> tuple[float, float]:
-    """The largest move of an earlier logit when every later token is another one, and the largest logit."""
-    moved, scale = 0.0, 0.0
+def perturb(logits: Logits, length: int, vocabulary: int) -> float:
+    """The largest move of an earlier logit when every later token is another one."""
+    moved = 0.0
     with torch.no_grad():
         for _ in range(REPEATS):
             ids = torch.randint(vocabulary, (ROWS, length))
             before = logits(ids)
-            scale = max(scale, float(before.nan_to_num(0.0, 0.0, 0.0).abs().max()))
             for cut in cuts(length):
                 other = ids.clone()
                 other[:, cut:] = (
                     ids[:, cut:] + torch.randint(1, max(vocabulary, 2), (ROWS, length - cut))
                 ) % vocabulary
                 moved = max(moved, gap(logits(other)[:, :cut], before[:, :cut]))
-    return moved, scale
+    return moved
 
 
 def gap(one: Tensor, other: Tensor) -> float:
-    """The largest difference: infinite where anything is no number, none where a token is ruled out (−∞) in both."""
+    """The largest difference of two logits as a share of 1 + their own size.
+
+    A bound that grew with the largest logit would be none where a model rules a token out by a logit of −1e30. Infinite
+    where anything is no number, none where a token is ruled out (−∞) in both.
+    """
     ruled_out = (one == -math.inf) & (other == -math.inf)
-    return float((one - other).abs().masked_fill(ruled_out, 0.0).nan_to_num(math.inf, math.inf).max())
+    size = 1 + torch.minimum(one.abs(), other.abs()).nan_to_num(0.0, 0.0)
+    return float(((one - other).abs().masked_fill(ruled_out, 0.0).nan_to_num(math.inf, math.inf) / size).max())
 
 
 def gradient(logits: Logits, tables: list[nn.Embedding], length: int, vocabulary: int) -> float | None:
@@ -92,7 +95,8 @@ def gradient(logits: Logits, tables: list[nn.Embedding], length: int, vocabulary
         taken, size = True, caught[0].grad
         if size is None or float(size.abs().max()) == 0.0:
             continue  # nothing flows at all, as at a gate that starts at zero
-        worst = max(worst, float(size[:, cut:].abs().max() / size.abs().max()))
+        share = float(size[:, cut:].abs().max() / size.abs().max())
+        worst = max(worst, share if math.isfinite(share) else math.inf)
     return worst if taken else None
 
 
