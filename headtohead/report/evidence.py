@@ -101,10 +101,10 @@ def _audits(folder: Folder) -> Section:
     known = {key[1:] for key in groups}
     for name, entry in folder.verdict["arms"].items():  # those of the comparison lie with the verdict
         for audit in entry["audits"]:
-            told = tuple(audit[part] for part in ("id", "when", "severity", "result", "sentence"))
-            if told not in known:
+            key = tuple(audit[part] for part in ("id", "when", "severity", "result", "sentence"))
+            if key not in known:
                 arm = f"{name} and {folder.study['baseline']}"
-                groups[(arm, *told)] = [(seed, audit["evidence"]) for seed in audit.get("seeds", [])] or [
+                groups[(arm, *key)] = [(seed, audit["evidence"]) for seed in audit.get("seeds", [])] or [
                     ("", audit["evidence"])
                 ]
     rows = [_audit(key, found) for key, found in groups.items()]
