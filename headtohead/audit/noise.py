@@ -58,7 +58,7 @@ def audit(recipe: Recipe, when: str = "before") -> Finding:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         learner = copy.learner(tokens.vocabulary.size, 0)
-        return finding(listen(learner, copy, tokens), when)
+        return finding(listen(learner, copy, tokens, STEPS), when)
 
 
 def audit_once(recipe: Recipe) -> Finding:
@@ -97,7 +97,7 @@ def finding(heard: Heard | None, when: str) -> Finding:
     )
 
 
-def listen(learner: Prediction, recipe: Recipe, tokens: Tokens, steps: int = STEPS) -> Heard | None:
+def listen(learner: Prediction, recipe: Recipe, tokens: Tokens, steps: int) -> Heard | None:
     """Train on noise; the first look at fresh noise that is below the floor, or the last one."""
     optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(learner.parameters(), lr=RATE, weight_decay=0.0)]
     stream = ((i, [batch_of(recipe, tokens, i)], "") for i in range(steps))

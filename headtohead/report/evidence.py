@@ -98,6 +98,15 @@ def _audits(folder: Folder) -> Section:
             for audit in run.audits:
                 key = (arm, *(audit[name] for name in ("id", "when", "severity", "result", "sentence")))
                 groups.setdefault(key, []).append((seed, audit["evidence"]))
+    known = {key[1:] for key in groups}
+    for name, entry in folder.verdict["arms"].items():  # those of the comparison lie with the verdict
+        for audit in entry["audits"]:
+            key = tuple(audit[part] for part in ("id", "when", "severity", "result", "sentence"))
+            if key not in known:
+                arm = f"{name} and {folder.study['baseline']}"
+                groups[(arm, *key)] = [(seed, audit["evidence"]) for seed in audit.get("seeds", [])] or [
+                    ("", audit["evidence"])
+                ]
     rows = [_audit(key, found) for key, found in groups.items()]
     order = ("fail", "skip", "pass")
     rows.sort(key=lambda row: order.index(row[4]))
