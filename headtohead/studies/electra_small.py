@@ -9,7 +9,8 @@ generator changed too, a worse one makes the task easier, and the measures of th
 
 BERT-small has nothing to detect: its verdict is INVALID (INCOMPARABLE) until both are fine-tuned on a task.
 
-The demo is 3 layers with ALiBi. The paper size is the study's: 12 layers of width 256, a million steps of 128 rows of 128
+The demo is 3 layers with ALiBi, and short: at its budget a discriminator is not shown to gain from a generator that knows
+more than frequencies (LOG.md). The paper size is the study's: 12 layers of width 256, a million steps of 128 rows of 128
 tokens with LAMB, on --set text.path=FILE; the study's own word pieces had as many tokens as the byte pairs here.
 """
 
