@@ -28,6 +28,7 @@ BERT = {
     r"generator_lm_head": "head",
     r"discriminator_predictions.dense": "head.dense",
     r"discriminator_predictions.dense_prediction": "head.out",
+    r"classifier": "head.out",
 }
 LAYER = r"encoder.albert_layer_groups.(\d+).albert_layers.0."
 ALBERT = {

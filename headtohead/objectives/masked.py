@@ -72,7 +72,7 @@ class MaskedLM(Objective):
         maskable = _maskable(rows, vocabulary) & rows.fresh
         quota = np.ceil(EXAM_RATE * maskable.sum(1)).astype(int)
         for replicate in range(EXAM_REPLICATES):
-            u = np.stack([row_noise(row, replicate) for row in rows.ids])
+            u = np.stack([_ranking(row, replicate) for row in rows.ids])
             chosen = _lowest(u, maskable, quota)
             where = np.flatnonzero(chosen)
             batch = _batch(rows, np.where(chosen, vocabulary.size, rows.ids), where, len(where))
@@ -90,8 +90,7 @@ def _lowest(u: np.ndarray, allowed: np.ndarray, quota: np.ndarray) -> np.ndarray
     return allowed & (rank < quota[:, None])
 
 
-def row_noise(row: np.ndarray, replicate: int) -> np.ndarray:
-    """Uniform numbers for a held-out row's places, a function of its text and of the number of the draw alone."""
+def _ranking(row: np.ndarray, replicate: int) -> np.ndarray:
     key = hashlib.blake2b(row.tobytes() + bytes([replicate]), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(len(row))
 

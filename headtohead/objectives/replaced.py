@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headtohead.bodies import electra_generator
 from headtohead.model import Model, Network
 from headtohead.objectives import Batch, Exam, Objective, Prediction, Term, no_tokens, to_device
-from headtohead.objectives.masked import MaskedLM, row_noise
+from headtohead.objectives.masked import MaskedLM
 from headtohead.parts.dropout import place, site
 from headtohead.parts.precision import widen
 from headtohead.spec import Size, short
@@ -23,7 +23,6 @@ from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
 
 GENERATOR = site("generator")
-DRAWN = 128  # numbers the noise of an exam's drawn tokens, apart from that of its masks
 
 TOKENS = ("embedding.token.",)
 EMBEDDINGS = (*TOKENS, "embedding.segment.", "embedding.norm.", "position.")
@@ -97,15 +96,21 @@ class Replaced(Objective):
         return _with(batch, noise.random(rows.ids.shape))
 
     def exams(self, rows: Rows, vocabulary: Vocabulary) -> Iterator[Exam]:
-        """Those of masked tokens; what is drawn is a function of the row's own text and of the generator."""
-        for replicate, exam in enumerate(self.masking.exams(rows, vocabulary)):
-            uniform = np.stack([row_noise(row, DRAWN + replicate) for row in rows.ids])
+        """Those of masked tokens; what is drawn is a function of the masked row alone and of the generator."""
+        for exam in self.masking.exams(rows, vocabulary):
+            uniform = np.stack([_chances(row) for row in exam.batch.ids.numpy()])
             yield exam._replace(batch=_with(exam.batch, uniform))
 
     def learner(self, model: Network, **others: Network) -> Prediction:
         generator = others["generator"]
         share(generator, model, self.tie)
         return Detection(model, generator, self.weight, self.temperature)
+
+
+def _chances(row: np.ndarray) -> np.ndarray:
+    """Uniform numbers for a row's places, a function of its ids."""
+    key = hashlib.blake2b(b"drawn" + row.tobytes(), digest_size=16).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(len(row))
 
 
 def _with(batch: Batch, uniform: np.ndarray) -> Batch:

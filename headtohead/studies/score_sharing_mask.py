@@ -21,6 +21,7 @@ from headtohead import (
     File,
     Lines,
     Recipe,
+    ScaledNormal,
     SharedQK,
     SharedQKV,
     Study,
@@ -52,6 +53,8 @@ demo = Recipe(
 paper = at(
     demo,
     {
+        "model.feedforward.approximation": "tanh",
+        "model.initialization": ScaledNormal(),
         "text": File("one-billion.txt"),
         "tokenizer.minimum_count": 3,
         "examples": Lines(),

@@ -18,8 +18,6 @@ from headtohead import (
     Embedding,
     Everyone,
     File,
-    LayerNorm,
-    Learned,
     LinearDecay,
     Lines,
     MaskedLM,
@@ -31,6 +29,7 @@ from headtohead import (
     Study,
     Transformer,
     at,
+    roberta,
 )
 
 demo = Recipe(
@@ -58,13 +57,7 @@ demo = Recipe(
 paper = at(
     demo,
     {
-        "model.layers": 6,
-        "model.heads": 12,
-        "model.width": 768,
-        "model.position": Learned(padding_offset=2),
-        "model.embedding": Embedding(norm=True, norm_eps=1e-12, segments=1),
-        "model.norm": LayerNorm(eps=1e-12),
-        "model.head": BertHead(eps=1e-12),
+        "model": roberta(6),
         "text": File("esperanto.txt"),
         "tokenizer": BytePairs(size=52_032, specials=("<s>", "<pad>", "</s>", "<unk>", "<mask>")),
         "examples": Lines(),
