@@ -57,8 +57,11 @@ if TYPE_CHECKING:  # the one list of public names: `__getattr__` below reads it 
     from headtohead.study import Better, Claim, Equivalent, Higher, Lower, NoWorse, Price, Recipe, Study
     from headtohead.text.corpus import Corpus
     from headtohead.text.documentation import PythonDocs
-    from headtohead.text.examples import Examples, Lines, Rows, Stream
+    from headtohead.text.examples import Examples, Lines, Rows, Sentences, Stream
     from headtohead.text.file import File
+    from headtohead.text.lowered import LowerCase
+    from headtohead.text.packed import Packed
+    from headtohead.text.pairs import ElectraPairs, Pairs
     from headtohead.text.source import Document, Text
     from headtohead.text.split import Split
     from headtohead.text.tokenizer import BytePairs, Characters, Given, Tokenizer, WordPieces, Words

@@ -51,7 +51,7 @@ class Trained:
         ids, sizes, characters = (column.astype(np.int64) for column in self.tokenizer.encode(text))
         if not len(ids):
             raise Mistake("the text is empty; give at least one character")
-        marks = self.recipe.examples.marks(self.tokenizer)
+        marks = self.recipe.examples.around(self.tokenizer)
         if marks is None or ids[0] == marks[0]:  # nothing marks a text, or its tokens hold the marks already
             return Encoded(ids, sizes, characters)
         nothing = np.zeros(1, np.int64)

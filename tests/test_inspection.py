@@ -6,10 +6,12 @@ import pytest
 import torch
 from small import VOCABULARY, tiny
 
-from headtohead import MaskedLM
-from headtohead.inspection import Trained
+from headtohead import BytePairs, File, MaskedLM
+from headtohead.inspection import Trained, load
+from headtohead.run import Run, claimed
 from headtohead.sentences import ROWS
 from headtohead.spec import Mistake
+from headtohead.train import Route
 
 
 def trained(changes=None, **more):
@@ -102,3 +104,19 @@ def test_a_prompt_may_be_longer_than_the_context_and_hold_what_is_unknown(causal
     assert causal.sample(TEXT * 3, 4).startswith(TEXT * 3)
     assert causal.unknown("abc") == 0 and causal.unknown("a€ß") == 2
     assert causal.sample("€", 0) and math.isfinite(causal.score("€ß€")["loss"])
+
+
+def test_a_runs_vocabulary_is_its_own_and_that_of_transformers(prose, tmp_path):
+    from transformers import AutoTokenizer
+
+    specials = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    tokenizer = BytePairs(300, specials=specials)
+    recipe = tiny({"steps": 2}, text=File(str(prose)), tokenizer=tokenizer, objective=MaskedLM(), held_out=500)
+    with claimed(tmp_path):
+        Run(tmp_path, recipe, 0, Route()).execute()
+    run, theirs = load(tmp_path.parent / tmp_path.name), AutoTokenizer.from_pretrained(str(tmp_path))
+    line = "the cat runs by night"
+    assert theirs(line)["input_ids"] == [0, *run.encode(line)[0].tolist(), 2] and theirs.mask_token_id == 4
+    table = run.model.embedding.token.weight
+    assert len(table) == run.tokenizer.size == len(theirs) == 300  # the mask is one of them, and has no second row
+    assert len(run.score(line)["nll"]) == len(run.encode(line)[0])

@@ -86,7 +86,7 @@ def make_plan(loaded: Loaded, study: Study, options: Options) -> dict[str, Any]:
             }
             for name, recipe in study.challengers.items()
         },
-        "texts": {name: _text(tokens[name]) for name in arms},
+        "texts": {name: _text(tokens[name], recipe) for name, recipe in arms.items()},
         "shared": {
             name: shared_start(study.baseline, recipe, tokens[name].vocabulary.size) for name, recipe in arms.items()
         },
@@ -121,7 +121,7 @@ def _unit(study: Study) -> str:
     return study.baseline.objective.unit if study.primary == "loss" else MEASURES[study.primary].unit
 
 
-def _text(tokens: Tokens) -> dict[str, Any]:
+def _text(tokens: Tokens, recipe: Recipe) -> dict[str, Any]:
     sizes = {"train": len(tokens.train.ids), "validation": len(tokens.validation.ids)}
     return {
         "name": tokens.name,
@@ -129,6 +129,7 @@ def _text(tokens: Tokens) -> dict[str, Any]:
         "hash": tokens.fingerprint,
         "vocabulary": tokens.vocabulary.size,
         **sizes,
+        "examples": recipe.examples.counts(tokens, recipe.length + recipe.objective.ahead),
     }
 
 

@@ -88,6 +88,11 @@ def one_document(document: np.ndarray) -> Tensor | None:
     return torch.from_numpy(np.ascontiguousarray(document)) if document.any() else None
 
 
+def segments_of(rows: Rows) -> Tensor | None:
+    """Which of two texts each token belongs to, or None where a row has but one."""
+    return torch.from_numpy(np.ascontiguousarray(rows.segments)) if rows.segments.size else None
+
+
 class Objective(Part):
     """`learner(model)` gives a module called as (batch) -> {name: Term}, with `.score(batch)` -> nll of each scored position.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document
+from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document, segments_of
 from headtohead.spec import Size
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
@@ -30,7 +30,7 @@ class CausalLM(Objective):
             ids=torch.from_numpy(np.ascontiguousarray(rows.ids[:, :-1])),
             position=torch.from_numpy(np.ascontiguousarray(rows.position[:, :-1])),
             document=one_document(here),
-            segments=None,
+            segments=segments_of(rows._replace(segments=rows.segments[..., :-1])),
             scored=None,
             target=torch.from_numpy(target.reshape(-1)),
             weight=torch.from_numpy(weight.reshape(-1).astype(np.float32)),

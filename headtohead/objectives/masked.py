@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
@@ -11,12 +10,11 @@ import numpy as np
 import torch
 
 from headtohead.model import Model
-from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document
+from headtohead.objectives import Batch, Exam, Objective, no_tokens, one_document, segments_of
 from headtohead.spec import Size
+from headtohead.text.exam import REPLICATES
 from headtohead.text.examples import Rows
 from headtohead.text.tokenizer import Vocabulary
-
-EXAM_RATE, EXAM_REPLICATES = 0.15, 4  # the held-out mask sets are the same for every arm, whatever it trains with
 
 
 class MaskedLM(Objective):
@@ -68,14 +66,13 @@ class MaskedLM(Objective):
         return min(rows * length, math.ceil(mean + 6 * math.sqrt(mean * (1 - self.rate))))
 
     def exams(self, rows: Rows, vocabulary: Vocabulary) -> Iterator[Exam]:
-        """Four fixed sets of ⌈.15 n⌉ positions a row, all masked, a function of the row's own text alone."""
-        maskable = _maskable(rows, vocabulary) & rows.fresh
-        quota = np.ceil(EXAM_RATE * maskable.sum(1)).astype(int)
-        for replicate in range(EXAM_REPLICATES):
-            u = np.stack([_ranking(row, replicate) for row in rows.ids])
-            chosen = _lowest(u, maskable, quota)
+        """The fixed sets of masked tokens that `held_out` marks in its rows (text/exam.py), every chosen one masked."""
+        for replicate in range(REPLICATES):
+            chosen = rows.fresh & (rows.exam >> replicate & 1).astype(bool)
             where = np.flatnonzero(chosen)
-            batch = _batch(rows, np.where(chosen, vocabulary.size, rows.ids), where, len(where))
+            if not len(where):
+                continue
+            batch = _batch(rows, np.where(chosen, vocabulary.mask, rows.ids), where, len(where))
             taken = [column.reshape(-1)[where] for column in (rows.source, rows.bytes, rows.characters)]
             yield Exam(batch, *taken)
 
@@ -90,11 +87,6 @@ def _lowest(u: np.ndarray, allowed: np.ndarray, quota: np.ndarray) -> np.ndarray
     return allowed & (rank < quota[:, None])
 
 
-def _ranking(row: np.ndarray, replicate: int) -> np.ndarray:
-    key = hashlib.blake2b(row.tobytes() + bytes([replicate]), digest_size=16).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(len(row))
-
-
 def _batch(rows: Rows, ids: np.ndarray, where: np.ndarray, capacity: int) -> Batch:
     capacity = max(capacity, len(where))
     scored = np.zeros(capacity, dtype=np.int64)
@@ -104,7 +96,7 @@ def _batch(rows: Rows, ids: np.ndarray, where: np.ndarray, capacity: int) -> Bat
         ids=torch.from_numpy(np.ascontiguousarray(ids)),
         position=torch.from_numpy(np.ascontiguousarray(rows.position)),
         document=one_document(rows.document),
-        segments=None,
+        segments=segments_of(rows),
         scored=torch.from_numpy(scored),
         target=torch.from_numpy(rows.ids.reshape(-1)[scored]),
         weight=torch.from_numpy(weight),

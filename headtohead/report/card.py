@@ -14,9 +14,11 @@ Fact = tuple[str, list[str]]
 
 COSTS = {"parameters": "parameters", "flops": "FLOPs", "seconds": "time", "memory": "memory", "dollars": "dollars"}
 UNTUNED = "untuned"
+INCOMPARABLE = "INCOMPARABLE"
 REFUSED = ("INVALID", "UNSTABLE")
 SILENT = (*REFUSED, "UNREPLICATED")  # verdicts beside which no probability may stand
 TUNING = "none on record: every arm has the settings that the study gives it, which may not be its best"
+NOT_GIVEN = "no difference is given: the arms were not scored on the same tokens of the same text"
 MATCHES = {True: "at equal tokens", False: "on different batches", None: "whether at equal tokens is not known"}
 
 
@@ -88,7 +90,7 @@ def changes(entry: Entry) -> list[str]:
 def effects(entry: Entry, primary: Mapping[str, Any]) -> list[str]:
     """The difference, its share of the baseline, and how it stands to the margin."""
     if entry["effect"] is None:
-        return ["no pair of finished runs"]
+        return [NOT_GIVEN if INCOMPARABLE in entry["qualifiers"] else "no pair of finished runs"]
     only = "descriptive only: " if VERDICTS[entry["verdict"]].tone == "refused" else ""
     if entry["effect"] == 0 and not numbers.half_width(entry["interval"]):
         return [f"{only}exactly 0 in every pair"]
@@ -122,6 +124,8 @@ def _margin(entry: Entry, primary: Mapping[str, Any]) -> str:
 
 def _seeds(entry: Entry, family: str) -> list[str]:
     """The pairs that were won, and the p values."""
+    if INCOMPARABLE in entry["qualifiers"]:
+        return []
     told = [f"better in {entry['won']} of {numbers.plural(entry['seeds'], 'pair')}"]
     if entry["verdict"] in SILENT:
         return told

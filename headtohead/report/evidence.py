@@ -141,8 +141,17 @@ def _text(text: dict[str, Any], training: set[int | None]) -> list[card.Fact]:
         ("vocabulary", [f"{numbers.whole(text['vocabulary'])} tokens"]),
         ("training text", [f"{numbers.whole(text['train'])} tokens"]),
         ("held-out text", [f"{numbers.whole(text['validation'])} tokens"]),
+        *([("training rows", _examples(text["examples"]))] if text.get("examples") else []),
         *([("seen in training", passes)] if passes else []),
     ]
+
+
+def _examples(counts: dict[str, int]) -> list[str]:
+    """How many rows there are, and what of the text no row has: one in seven of study 2's documents, and nobody saw."""
+    lines = counts.get("rows", 0) + counts.get("dropped", 0)  # where a row is a line
+    beside: list[str] = [what for what in ("truncated", "dropped") if what in counts and "rows" in counts]
+    share = {what: f" ({100 * counts[what] / lines:.1f} %)" for what in beside}
+    return [f"{numbers.whole(count)} {what}{share.get(what, '')}" for what, count in counts.items()]
 
 
 def _machine(folder: Folder) -> Section:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headtohead.files import write_atomically
-from headtohead.report import evidence, markdown, measured, results
+from headtohead.report import apart, evidence, markdown, measured, results
 from headtohead.report.document import Document, Figure
 from headtohead.report.figures import DARK, svg
 from headtohead.report.folder import Folder, read_folder
@@ -27,7 +27,12 @@ def write_report(out: Path) -> None:
 def compose(folder: Folder) -> Document:
     """What the page says, before it is HTML or Markdown."""
     question = [" ".join(text.split()) for text in re.split(r"\n\s*\n", folder.verdict["question"]) if text.strip()]
-    sections = [*results.sections(folder), *measured.sections(folder), *evidence.sections(folder)]
+    sections = [
+        *apart.sections(folder),
+        *results.sections(folder),
+        *measured.sections(folder),
+        *evidence.sections(folder),
+    ]
     size = f" ({folder.study['size']})" if folder.study.get("size") else ""
     return Document(f"{folder.verdict['study']}{size}", question, results.answers(folder), sections)
 

@@ -57,7 +57,7 @@ def _all(folder: Folder) -> Section:
 def _summary(name: str, entry: card.Entry) -> list[str]:
     half, scale = numbers.half_width(entry["interval"]), card.effect_scale(entry)
     share = numbers.percent(entry["relative"], entry["effect"] or 0.0, half)
-    won = f"{entry['won']} of {entry['seeds']}"
+    won = numbers.NOTHING if card.INCOMPARABLE in entry["qualifiers"] else f"{entry['won']} of {entry['seeds']}"
     ps = [numbers.probability(entry["p"]), numbers.probability(entry["p_adjusted"])]
     effect, interval = numbers.signed(entry["effect"], scale), card.interval(entry) or numbers.NOTHING
     return [name, entry["verdict"], effect, interval, share, won, *ps]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headtohead.report import numbers
-from headtohead.report.card import Fact, best_first, effect_scale, facts, interval, unit
+from headtohead.report.card import INCOMPARABLE, Fact, best_first, effect_scale, facts, interval, unit
 from headtohead.report.glossary import VERDICTS
 
 COLOURS = {"good": "32", "bad": "31", "refused": "1;31", "same": "36", "open": "33"}
@@ -91,7 +91,8 @@ def _compact(verdict: Mapping[str, Any], width: int) -> str:
     for name in names:
         entry = verdict["arms"][name]
         effect = numbers.NOTHING if entry["effect"] is None else numbers.signed(entry["effect"], effect_scale(entry))
-        won, p = f"{entry['won']}/{entry['seeds']}", numbers.probability(entry["p_adjusted"])
+        won = numbers.NOTHING if INCOMPARABLE in entry["qualifiers"] else f"{entry['won']}/{entry['seeds']}"
+        p = numbers.probability(entry["p_adjusted"])
         rows.append((entry["verdict"], name, effect, interval(entry) or numbers.NOTHING, won, p))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     widths[1] = max(len("challenger"), min(widths[1], width - sum(widths) + widths[1] - 2 * 5))

@@ -23,6 +23,7 @@ from headtohead.text.corpus import Corpus, open_corpus
 from headtohead.text.encode import COLUMNS, encode
 from headtohead.text.source import Text
 from headtohead.text.split import Split
+from headtohead.text.subwords import NamedVocabulary
 from headtohead.text.tokenizer import Tokenizer
 from headtohead.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -86,7 +87,9 @@ class Tokens:
 def prepare(text: Text, tokenizer: Tokenizer, split: Split = Split()) -> Tokens:
     """The tokens of a text; the work is done once for each content of the text, setting and version of this code."""
     corpus = open_corpus(text, split)
-    code = [store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, Side, Column, encode)]
+    code = [
+        store.code(thing) for thing in (type(tokenizer), Tokenizer, Vocabulary, NamedVocabulary, Side, Column, encode)
+    ]
     key = store.key("tokens", corpus.folder.name, describe(tokenizer), tokenizer.identity(), code)
 
     def write(folder: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -23,6 +24,7 @@ from headtohead.text.corpus import Documents, Page, mapped
 from headtohead.text.vocabulary import Encoded, Vocabulary, load_vocabulary
 
 COLUMNS = ("ids", "bytes", "characters", "documents", "lines")
+BETWEEN = re.compile(r"(\n(?:[^\S\n]*\n)*)")  # the end of a line and the blank lines after it
 PAGES = 8  # a process of its own costs half a second: it has to have this many to do
 
 
@@ -121,7 +123,8 @@ def _pages(documents: Documents, vocabulary: Vocabulary, job: Job) -> Counts:
 
 def _encoded(page: Page, vocabulary: Vocabulary, mark: np.ndarray) -> tuple[Encoded, np.ndarray, np.ndarray]:
     """A page's tokens with the separators, where its documents end, and its lines."""
-    texts, closed = (page.texts, page.ends) if vocabulary.shows_lines else _by_line(page)
+    own = np.empty(0, dtype=bool)
+    texts, closed, own = (page.texts, page.ends, own) if vocabulary.shows_lines else _by_line(page)
     encoded, sizes = vocabulary.encode_all(texts)
     stops = np.cumsum(sizes)
     last = np.array(closed, dtype=bool)
@@ -137,26 +140,26 @@ def _encoded(page: Page, vocabulary: Vocabulary, mark: np.ndarray) -> tuple[Enco
         lines = _runs(plain & (encoded.ids != vocabulary.newline) if vocabulary.newline is not None else plain)
     else:
         ends = stops - last * len(mark)
-        lines = np.stack([ends - sizes, ends], axis=1)[np.asarray(sizes) > 0]
+        lines = np.stack([ends - sizes, ends], axis=1)[own & (sizes > 0)]
     return encoded, stops[last], lines
 
 
-def _by_line(page: Page) -> tuple[list[str], list[bool]]:
-    """The page's lines, each with the blank lines after it; those before a document's first line go to that line."""
+def _by_line(page: Page) -> tuple[list[str], list[bool], np.ndarray]:
+    """The page in lines and what stands between them: line ends and blank lines. Those before a document's first line go
+    to that line. Also whether a document ends with each of them, and which are lines."""
     texts: list[str] = []
     closed: list[bool] = []
+    lines: list[bool] = []
     for text, last in zip(page.texts, page.ends, strict=True):
-        lines: list[str] = []
-        for line in text.split("\n"):
-            if lines and (not line.strip() or not lines[-1].strip()):
-                lines[-1] += "\n" + line
-            else:
-                if lines:
-                    lines[-1] += "\n"
-                lines.append(line)
-        texts += lines
-        closed += [False] * (len(lines) - 1) + [last]
-    return texts, closed
+        pieces = BETWEEN.split(text)
+        if len(pieces) > 1 and not pieces[0].strip():
+            pieces[:3] = ["".join(pieces[:3])]
+        if len(pieces) > 1 and not pieces[-1].strip():
+            pieces[-2:] = ["".join(pieces[-2:])]
+        texts += pieces
+        closed += [False] * (len(pieces) - 1) + [last]
+        lines += [place % 2 == 0 for place in range(len(pieces))]
+    return texts, closed, np.array(lines, dtype=bool)
 
 
 def _counted(encoded: Encoded, vocabulary: Vocabulary) -> Counts:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headtohead.spec import Mistake, Part
+from headtohead.text.exam import exam_sets
 
 if TYPE_CHECKING:
     from headtohead.text.cache import Side, Tokens
@@ -22,7 +23,8 @@ NOT_HELD_OUT = np.empty(0, dtype=np.int64)
 class Rows(NamedTuple):
     """Rows of tokens; `position` restarts in each document, document −1 is padding. Either may have one row for all.
 
-    The last four are filled in by `held_out` alone: where in the text a token comes from, and whether it is scored.
+    `segments` tells the first from the second of two texts in a row; without rows, there is but one. What follows is
+    filled in by `held_out` alone: where in the text a token comes from, and whether it is scored.
     """
 
     ids: np.ndarray  # rows × width, as all that follows
@@ -32,6 +34,8 @@ class Rows(NamedTuple):
     fresh: np.ndarray = NOT_HELD_OUT  # to be scored here, as in no other row
     bytes: np.ndarray = NOT_HELD_OUT
     characters: np.ndarray = NOT_HELD_OUT
+    exam: np.ndarray = NOT_HELD_OUT  # bit r: whether the masked set r takes it (exam.py); where nothing comes `ahead`
+    segments: np.ndarray = NOT_HELD_OUT
 
 
 class Examples(Part):
@@ -42,7 +46,7 @@ class Examples(Part):
     and the first token of all is never scored. Masked: width = stride = length, ahead 0.
     """
 
-    def marks(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
         """What stands before and after a text on its own; None where nothing does."""
         return None
 
@@ -57,6 +61,10 @@ class Examples(Part):
     def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
         """The validation side, at most `batch` rows at a time."""
         raise TypeError(f"{type(self).__name__} must define held_out(tokens, width, stride, batch, ahead)")
+
+    def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
+        """What becomes of the training text: how many rows there are, and what of it no row has."""
+        return {}
 
 
 class Stream(Examples):
@@ -80,16 +88,21 @@ class Stream(Examples):
         self.check(tokens, width)
         split = tokens.validation
         starts, first = windows(len(split.ids), width, stride, ahead)
+        sets = exam_sets(split.documents, able(split, tokens.vocabulary, ahead))
         for at in range(0, len(starts), batch):
             place = starts[at : at + batch, None] + np.arange(width)
             yield Rows(
                 split.ids[place].astype(np.int64),
                 *_one_document(width),
-                source=_source(split, place),
+                source=source_of(split, place),
                 fresh=place >= first[at : at + batch, None],
                 bytes=split.bytes[place].astype(np.int64),
                 characters=split.characters[place].astype(np.int64),
+                exam=sets[place],
             )
+
+    def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
+        return {"windows": len(tokens.train.ids) - width + 1}
 
 
 class Lines(Examples):
@@ -101,7 +114,7 @@ class Lines(Examples):
 
     drop_longer: bool = False
 
-    def marks(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
         return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
@@ -131,7 +144,8 @@ class Lines(Examples):
     def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
         self.check(tokens, width)
         split = tokens.validation
-        owner = _source(split, split.lines[:, 0])
+        owner = source_of(split, split.lines[:, 0])
+        sets = exam_sets(split.documents, able(split, tokens.vocabulary, ahead) & in_lines(split))
         sizes, letters = _line_counts(split, owner, split.bytes), _line_counts(split, owner, split.characters)
         parts = _line_windows(split.lines, width, stride, ahead)
         while chosen := list(islice(parts, batch)):
@@ -143,7 +157,44 @@ class Lines(Examples):
                 fresh=real & (place >= first[:, None]),
                 bytes=sizes(line, place),
                 characters=letters(line, place),
+                exam=_inside(sets, split.lines[line], start, width),
             )
+
+    def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
+        longer = int((np.diff(tokens.train.lines) > width - 2).sum())
+        dropped = longer if self.drop_longer else 0
+        return {"rows": len(tokens.train.lines) - dropped, "truncated": longer - dropped, "dropped": dropped}
+
+
+class Sentences(Examples):
+    """Lines cut off at `max_tokens`, their marks counted, whatever a row could hold (study 3: 100); in all else Lines().
+
+    Held out, nothing is cut off.
+    """
+
+    max_tokens: int = 100
+
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
+
+    def check(self, tokens: Tokens, width: int) -> None:
+        Lines().check(tokens, width)
+        if self.max_tokens > width:
+            raise Mistake(f"max_tokens = {self.max_tokens} does not fit in a row of {width}; choose a larger length")
+
+    def rows(self, tokens: Tokens, width: int, count: int, seed: int, i: int) -> Rows:
+        self.check(tokens, width)
+        cut = Lines().rows(tokens, self.max_tokens, count, seed, i)
+        fill = ((0, 0), (0, width - self.max_tokens))
+        ids = np.pad(cut.ids, fill, constant_values=tokens.vocabulary.pad)
+        return Rows(ids, np.arange(width)[None], np.pad(cut.document, fill, constant_values=-1))
+
+    def held_out(self, tokens: Tokens, width: int, stride: int, batch: int, ahead: int = 1) -> Iterator[Rows]:
+        self.check(tokens, width)
+        return Lines().held_out(tokens, width, stride, batch, ahead)
+
+    def counts(self, tokens: Tokens, width: int) -> dict[str, int]:
+        return Lines().counts(tokens, self.max_tokens)
 
 
 def windows(length: int, width: int, stride: int, ahead: int) -> tuple[np.ndarray, np.ndarray]:
@@ -186,8 +237,22 @@ def _one_document(width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(width)[None], np.zeros((1, width), dtype=np.int64)
 
 
-def _source(split: Side, place: np.ndarray) -> np.ndarray:
+def source_of(split: Side, place: np.ndarray) -> np.ndarray:
+    """The document that each place of the stream is in."""
     return (np.searchsorted(split.documents, place, side="right") - 1).astype(np.int32)
+
+
+def able(split: Side, vocabulary: Vocabulary, ahead: int) -> np.ndarray:
+    """Which tokens could be masked: none where the next one is what is asked for."""
+    return np.zeros(len(split.ids), dtype=bool) if ahead else ~np.isin(split.ids, vocabulary.specials)
+
+
+def in_lines(split: Side) -> np.ndarray:
+    """Which tokens belong to a line."""
+    edges = np.zeros(len(split.ids) + 1, dtype=np.int8)
+    edges[split.lines[:, 0]] += 1
+    edges[split.lines[:, 1]] -= 1
+    return np.cumsum(edges[:-1], dtype=np.int8).astype(bool)
 
 
 def _line_windows(lines: np.ndarray, width: int, stride: int, ahead: int) -> Iterator[tuple[int, int, int]]:
@@ -200,12 +265,28 @@ def _line_windows(lines: np.ndarray, width: int, stride: int, ahead: int) -> Ite
 def _marked(tokens: Tokens, split: Side, spans: np.ndarray, start: np.ndarray, width: int) -> Rows:
     """Lines between their marks, from token `start` of each on, filled up to the width."""
     before, after = tokens.vocabulary.marks or (tokens.vocabulary.pad,) * 2
-    begin, length = spans[:, :1], spans[:, 1:] - spans[:, :1]
-    place = start[:, None] + np.arange(width)
-    inside = (place >= 1) & (place <= length)
+    length, place = spans[:, 1:] - spans[:, :1], start[:, None] + np.arange(width)
     around = np.where(place == 0, before, np.where(place == length + 1, after, tokens.vocabulary.pad))
-    ids = np.where(inside, split.ids[np.where(inside, begin + place - 1, 0)], around).astype(np.int64)
+    inside = (place >= 1) & (place <= length)
+    ids = np.where(inside, _inside(split.ids, spans, start, width), around).astype(np.int64)
     return Rows(ids, np.arange(width)[None], np.where(place <= length + 1, 0, -1))
+
+
+def _inside(column: np.ndarray, spans: np.ndarray, start: np.ndarray, width: int) -> np.ndarray:
+    """A column's values at the tokens of lines, from token `start` of each on, a mark before them; elsewhere 0."""
+    place = start[:, None] + np.arange(width)
+    inside = (place >= 1) & (place <= spans[:, 1:] - spans[:, :1])
+    return np.where(inside, column[np.where(inside, spans[:, :1] + place - 1, 0)], 0)
+
+
+def line_ends(split: Side, owner: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """How much text each line has beside its tokens: its end, the blank lines that follow, and those before the first."""
+    begin, end = split.lines.T
+    total = np.append(0, np.cumsum(counts, dtype=np.int64))
+    opening = split.documents[owner]
+    from_here = np.where(opening > np.append(-1, end[:-1]), opening, begin)
+    from_here[0] = 0
+    return np.diff(total[np.append(from_here, len(counts))]) - (total[end] - total[begin])
 
 
 def _line_counts(split: Side, owner: np.ndarray, counts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -214,11 +295,7 @@ def _line_counts(split: Side, owner: np.ndarray, counts: np.ndarray) -> Callable
     The mark after a line covers its end and the blank lines that follow, and those before a document's first line.
     """
     begin, end = split.lines.T
-    total = np.append(0, np.cumsum(counts, dtype=np.int64))
-    opening = split.documents[owner]
-    from_here = np.where(opening > np.append(-1, end[:-1]), opening, begin)
-    from_here[0] = 0
-    rest = np.diff(total[np.append(from_here, len(counts))]) - (total[end] - total[begin])
+    rest = line_ends(split, owner, counts)
 
     def look_up(line: np.ndarray, place: np.ndarray) -> np.ndarray:
         first, length = begin[line][:, None], (end - begin)[line][:, None]

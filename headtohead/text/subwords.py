@@ -85,8 +85,8 @@ class NamedVocabulary(Vocabulary):
         found = {IN_TRANSFORMERS[role]: name_for(role, tuple(self.named)) for role in IN_TRANSFORMERS}
         ends = name_for("separator", tuple(self.named))
         found |= {} if found["eos_token"] else {"eos_token": ends}
-        if "[CLS]" in self.named and "[SEP]" in self.named:
-            found |= {"cls_token": "[CLS]", "sep_token": "[SEP]", "bos_token": None, "eos_token": None}
+        if found["bos_token"] and found["eos_token"]:
+            found |= {"cls_token": found["bos_token"], "sep_token": found["eos_token"]}
         return {role: name for role, name in found.items() if name is not None}
 
 
@@ -186,7 +186,8 @@ class PieceVocabulary(NamedVocabulary):
 
     @cached_property
     def named(self) -> dict[str, int]:
-        return {name: self.tokenizer.token_to_id(name) for name in self.names}
+        numbers = self.tokenizer.get_vocab(with_added_tokens=True)
+        return {name: numbers[name] for name in self.names}
 
     @property
     def mask(self) -> int:
@@ -195,6 +196,10 @@ class PieceVocabulary(NamedVocabulary):
     @property
     def unknown(self) -> int | None:
         return self.number_for("unknown")
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        return np.setdiff1d(np.arange(self.size), (*self.specials, -1 if self.unknown is None else self.unknown))
 
     @property
     def shows_lines(self) -> bool:
@@ -230,8 +235,8 @@ class PieceVocabulary(NamedVocabulary):
         return Encoded(*np.array([[self.unknown], [sizes.sum()], [len(sizes)]])), counts
 
     def decode(self, ids: np.ndarray) -> str:
-        known = [token for token in np.asarray(ids).tolist() if token < self.size]
-        return self.tokenizer.decode(known, skip_special_tokens=True)
+        known = [token for token in np.asarray(ids).tolist() if token < self.size and token not in self.specials]
+        return self.tokenizer.decode(known, skip_special_tokens=False)
 
     def exported(self) -> Exported:
         names = self._in_transformers()

@@ -88,7 +88,7 @@ class Vocabulary(Part):
 
     @cached_property
     def plain(self) -> np.ndarray:
-        """The numbers that stand for text."""
+        """The numbers that may stand in for one that was taken out."""
         return np.setdiff1d(np.arange(self.size), self.specials)
 
     def exported(self) -> Exported | None:
@@ -224,6 +224,10 @@ class WordVocabulary(Vocabulary):
     @property
     def marks(self) -> tuple[int, int] | None:
         return (START, STOP)
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        return np.arange(4, self.size)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

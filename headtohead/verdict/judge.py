@@ -42,6 +42,14 @@ from headtohead.verdict.words import Verdict, decide
 VERSION = 1
 USUAL_SEEDS = 5  # what a claim takes, where the runs at hand say nothing about the spread
 
+# Of arms that were not scored on the same tokens of the same text nothing is subtracted.
+NUMBERS = (
+    "effect", "interval", "relative", "perplexity_ratio", "p", "p_adjusted", "p_tost", "sign_flip", "better_probability",
+    "interval_simultaneous", "interval_tost", "dz", "sd", "correlation", "pairing_gain", "skew", "power",
+    "detectable", "seeds_needed", "new_text", "pooled", "moderated", "posterior",
+)  # fmt: skip
+WITHHELD: dict[str, Any] = dict.fromkeys(NUMBERS) | {"won": 0, "paired_seeds": []}
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -102,6 +110,7 @@ def judge(out: Path) -> dict[str, Any]:
         entry = (
             card(case.comparison, verdicts[case.name], case.p_adjusted) | _evidence(judged, case) | beside[case.name]
         )
+        entry |= WITHHELD if words.INCOMPARABLE in entry["qualifiers"] else {}
         entries[case.name] = entry | {"claims": claimed.get(case.name, [])} | _costs(judged, case, entry)
     return plain(_head(judged, rule) | {"arms": entries})
 

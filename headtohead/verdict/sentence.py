@@ -47,6 +47,8 @@ def _failures(entry: Mapping[str, Any]) -> str:
 
 def _effect(entry: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
     """The difference with its interval, its share of the baseline, and the pairs that were won."""
+    if words.INCOMPARABLE in entry["qualifiers"]:
+        return "no difference is given, for the arms were not scored on the same tokens of the same text"
     if entry["effect"] is None:
         return "no pair of finished runs"
     name, unit = verdict["primary"]["name"], verdict["primary"]["unit"]

@@ -10,9 +10,10 @@ from scipy.special import log_softmax
 from scipy.stats import chisquare
 from small import VOCABULARY, network, tiny
 
-from headtohead import MaskedLM, Rows
+from headtohead import BytePairs, Embedding, MaskedLM, Rows, at
 from headtohead.spec import Mistake
 from headtohead.study import refuse
+from headtohead.text.exam import REPLICATES, exam_sets
 from headtohead.text.vocabulary import CharacterVocabulary, WordVocabulary
 
 LETTERS = CharacterVocabulary("".join(map(chr, range(0x4E00, 0x4E00 + 500))), False)  # <pad>, <unk> and 500
@@ -183,14 +184,10 @@ def exam_rows(count=23, width=20):
     document = np.where(np.arange(width) < draw.integers(1, width + 1, (count, 1)), 0, -1)
     fresh = (document >= 0) & (np.arange(width) >= draw.integers(0, 4, (count, 1)))
     numbers = np.arange(count * width).reshape(count, width)
-    return Rows(ids, np.tile(np.arange(width), (count, 1)), document, numbers, fresh, numbers + 1, numbers + 2)
-
-
-def scored_whole(count, width):
-    """The same without padding and specials, every token fresh."""
-    given = exam_rows(count, width)
-    words = np.maximum(given.ids, 4)
-    return given._replace(ids=words, document=np.zeros_like(words), fresh=np.ones(words.shape, dtype=bool))
+    able = fresh & (ids >= 4)
+    exam = exam_sets(np.append(0, np.cumsum([7 * width, width, 0, (count - 8) * width])), able.reshape(-1))
+    figures = (numbers, fresh, numbers + 1, numbers + 2, exam.reshape(count, width))
+    return Rows(ids, np.tile(np.arange(width), (count, 1)), document, *figures)
 
 
 def sat(given, batch, objective=None):
@@ -198,7 +195,8 @@ def sat(given, batch, objective=None):
     found = []
     for first in range(0, len(given.ids), batch):
         part = Rows(*(column[first : first + batch] for column in given))
-        for replicate, exam in enumerate((objective or MaskedLM()).exams(part, WORDS)):
+        sets = [s for s in range(REPLICATES) if (part.exam >> s & 1)[part.fresh].any()]
+        for replicate, exam in zip(sets, (objective or MaskedLM()).exams(part, WORDS), strict=True):
             found += [(replicate, int(number)) for number in exam.source]
             where, original = exam.batch.scored.numpy(), part.ids.reshape(-1)
             ids = exam.batch.ids.numpy().reshape(-1)
@@ -208,25 +206,18 @@ def sat(given, batch, objective=None):
     return sorted(found)
 
 
-def test_an_exam_masks_fifteen_in_a_hundred_of_a_row_four_times():
+def test_an_exam_masks_what_its_set_says_and_nothing_else():
     given = exam_rows()
-    able = given.fresh & (given.ids >= 4)
-    found = np.array(sat(given, 23))
-    assert set(found[:, 0]) == {0, 1, 2, 3} and len(np.unique(found, axis=0)) == len(found)
-    assert able.reshape(-1)[found[:, 1]].all()
-    quota = [-(-15 * int(n) // 100) for n in able.sum(1)]
-    for replicate in range(4):
-        mine = found[found[:, 0] == replicate, 1] // 20
-        assert np.bincount(mine, minlength=23).tolist() == quota
-    sets = [frozenset(found[found[:, 0] == replicate, 1]) for replicate in range(4)]
+    marked = [
+        (replicate, number)
+        for replicate in range(4)
+        for number in np.flatnonzero(given.exam.reshape(-1) >> replicate & 1)
+    ]
+    assert sat(given, 23) == marked and len(marked) > 4 * 25
+    sets = [frozenset(number for which, number in marked if which == replicate) for replicate in range(4)]
     assert len(set(sets)) == 4
-
-
-def test_the_quota_is_the_ceiling_for_every_length():
-    """n · .15 in binary may lie just above a whole number."""
-    for n in range(1, 400):
-        given = scored_whole(1, n)
-        assert len(next(MaskedLM().exams(given, WORDS)).source) == -(-15 * n // 100), n
+    unseen = given._replace(fresh=given.fresh & (np.arange(20) % 2 == 0))
+    assert sat(unseen, 23) == [(replicate, number) for replicate, number in marked if number % 2 == 0]
 
 
 def test_an_exam_is_the_same_however_rows_are_batched_and_whatever_is_trained():
@@ -236,9 +227,23 @@ def test_an_exam_is_the_same_however_rows_are_batched_and_whatever_is_trained():
     assert sat(given, 23, MaskedLM(rate=0.4, masked=0.1, random=0.7, count="exact")) == whole
 
 
-def test_exams_favour_no_place():
-    numbers = np.array([number % 16 for _, number in sat(scored_whole(1200, 16), 1200)])
-    assert chisquare(np.bincount(numbers, minlength=16)).pvalue > 1e-3
+OWN = BytePairs(300, specials=("<s>", "<pad>", "</s>", "<unk>", "<mask>")).train(["ab"])
+
+
+def test_a_mask_among_the_vocabularys_own_tokens_is_used():
+    given = Rows(np.full((4, 50), 9), np.arange(50)[None], np.zeros((1, 50), dtype=int))
+    batch = MaskedLM(masked=0.5, random=0.5).prepare(given, np.random.default_rng(0), OWN)
+    changed = batch.ids.reshape(-1)[batch.scored[batch.weight > 0]]
+    assert OWN.mask == 4 and (changed == 4).sum() > 5
+    assert set(np.unique(batch.ids.numpy())) <= {4, *range(5, OWN.size)}
+
+
+def test_a_model_has_no_second_mask():
+    recipe = tiny(objective=MaskedLM(), tokenizer=BytePairs(300, specials=("<s>", "<pad>", "</s>", "<mask>")))
+    assert recipe.size(300).vocabulary == 300
+    assert at(recipe, {"tokenizer": BytePairs(300)}).size(300).vocabulary == 301
+    with pytest.raises(Mistake, match=r"model\.embedding: a zero mask vector is no token of the vocabulary"):
+        refuse(at(recipe, {"model.embedding": Embedding(mask="zero")}))
 
 
 @pytest.mark.parametrize(

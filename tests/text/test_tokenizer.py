@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import decoders, pre_tokenizers
 
 from headtohead.spec import Mistake
-from headtohead.text.tokenizer import BytePairs, Characters, Words
 from headtohead.text.subwords import _pages, byte_alphabet
+from headtohead.text.tokenizer import BytePairs, Characters, Words
 from headtohead.text.vocabulary import Encoded, Vocabulary, load_vocabulary
 
 SAMPLE = "The quick brown fox, the lazy dog.\nthe the the fox\n\n  fox quick quick brown brown שלום שלום שלום 🦊\n" * 5
