@@ -30,13 +30,13 @@ class Pairs(Examples):
 
     segment: int = 64
 
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
+
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         yield from _two_segments(recipe)
         if self.segment < 3:
             yield f"segment = {self.segment} holds no text between its marks; choose at least 3"
-
-    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
-        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         _check(tokens)
@@ -83,13 +83,13 @@ class ElectraPairs(Examples):
     single: float = 0.1
     short: float = 0.05
 
+    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
+        return vocabulary.marks
+
     def refuse(self, size: Size, recipe: Any) -> Iterator[str]:
         yield from _two_segments(recipe)
         if not (0 <= self.single <= 1 and 0 <= self.short <= 1):
             yield f"single = {self.single} and short = {self.short} are shares between 0 and 1"
-
-    def around(self, vocabulary: Vocabulary) -> tuple[int, int] | None:
-        return vocabulary.marks
 
     def check(self, tokens: Tokens, width: int) -> None:
         _check(tokens)

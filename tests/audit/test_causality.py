@@ -379,7 +379,7 @@ def test_a_part_that_a_random_vector_breaks_is_not_accused():
     assert found[1].when == "before, matrices redrawn"
 
 
-class RulesOut(nn.Module):
+class OneHuge(nn.Module):
     """A leak past every table of embeddings, beside a token that is ruled out by the usual very large number."""
 
     def __init__(self, leak):
@@ -394,4 +394,4 @@ class RulesOut(nn.Module):
 
 @pytest.mark.parametrize(("leak", "result"), [(True, "fail"), (False, "pass")])
 def test_one_huge_logit_hides_no_leak(leak, result):
-    assert audit(RulesOut(leak), LENGTH, VOCABULARY, "before").result == result
+    assert audit(OneHuge(leak), LENGTH, VOCABULARY, "before").result == result

@@ -277,3 +277,41 @@ def test_a_folder_that_holds_something_is_left_alone(folder, tmp_path):
     with pytest.raises(Mistake, match="is not empty"):
         bring_in(folder, tmp_path / "run")
     assert (tmp_path / "run" / "mine.txt").read_text() == "mine"
+
+
+def test_a_map_that_we_leave_out_is_told(tmp_path):
+    """ALBERT maps its embeddings up even where they are as wide as the model."""
+    theirs.save(theirs.model_of("AlbertForMaskedLM", theirs.config_of("albert", embedding_size=8)), tmp_path / "model")
+    with pytest.raises(
+        Mistake, match=r"has encoder.embedding_hidden_mapping_in.weight, for which headtohead has no part"
+    ):
+        bring_in(tmp_path / "model", tmp_path / "run")
+
+
+def test_a_head_with_a_matrix_of_its_own_is_left_out_and_told(tmp_path):
+    config = theirs.config_of("bert", tie_word_embeddings=False)
+    theirs.save(theirs.model_of("BertForMaskedLM", config), tmp_path / "model")
+    found = bring_in(tmp_path / "model", tmp_path / "run")
+    assert found["architecture"] == "BertModel" and not found["predicts"]
+    assert "cls.predictions.decoder.weight" in found["left_out"]
+
+
+def test_rows_beyond_the_tokenizer_are_kept(tmp_path):
+    """Study 1's table has 52,032 rows for 52,000 tokens."""
+    theirs.save(theirs.model_of("BertForMaskedLM", theirs.config_of("bert", vocab_size=20)), tmp_path / "model")
+    bring_in(tmp_path / "model", tmp_path / "run")
+    run = load(tmp_path / "run")
+    assert run.tokenizer.size == 20 and run.encode("the dog")[0].tolist() == [1, 4, 13, 2]
+    assert run.logits(run.encode("the dog")).shape == (1, 4, 20)
+
+
+def test_a_model_in_several_files_is_one(folder, tmp_path):
+    model = transformers.BertForMaskedLM.from_pretrained(folder)
+    model.save_pretrained(tmp_path / "many", max_shard_size="3KB")
+    theirs.tokenizer().save_pretrained(tmp_path / "many")
+    assert len([*(tmp_path / "many").glob("*.safetensors")]) > 1
+    one, many = read_folder(folder).tensors, read_folder(tmp_path / "many").tensors
+    assert one.keys() == many.keys() and all(torch.equal(one[name], many[name]) for name in one)
+    next((tmp_path / "many").glob("*.safetensors")).unlink()
+    with pytest.raises(Mistake, match="damaged or cut off"):
+        read_folder(tmp_path / "many")
