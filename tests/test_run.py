@@ -259,7 +259,7 @@ def test_a_broken_run_is_reported_with_its_error(done: Path, tmp_path: Path, mon
     shutil.rmtree(out / "arms/deep/seed1")
     plan = plan_of(out)
     monkeypatch.setattr(worker.Run, "execute", lambda run: 1 / 0)
-    assert worker.work(out, plan["code"]) == 1
+    assert worker.work(out, plan["code"], len(plan["seeds"])) == 1
     assert state_of(out / "arms/deep/seed1")["state"] == "absent"
     with pytest.raises(local.Breakdown, match="deep, seed 1: ZeroDivisionError"):
         local.report_breakdowns(out, plan, [1])

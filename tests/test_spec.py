@@ -20,7 +20,10 @@ from headtohead import (
     Custom,
     Embedding,
     File,
+    Given,
+    HuggingFace,
     LayerNorm,
+    LowerCase,
     Model,
     MultiHead,
     Normalizer,
@@ -59,7 +62,13 @@ def factory(size):
     """A user's own model."""
 
 
-NEEDY = {File: File("a.txt"), Custom: Custom(factory)}  # the variants that have no setting of their own
+NEEDY = {
+    Given: Given("vocab.txt"),
+    LowerCase: LowerCase(File("a.txt")),
+    File: File("a.txt"),
+    HuggingFace: HuggingFace("a"),
+    Custom: Custom(factory),
+}  # the variants that have no setting of their own
 
 
 def sample(cls):

@@ -74,7 +74,7 @@ def _words(entry: Read) -> str:
 def _audits(run: Path) -> list[str]:
     if not (run / "audits.json").is_file():
         return ["None: this model was imported, not trained here. `h2h audit` takes its run's folder."]
-    found = read_json(run / "audits.json")
+    found = read_json(run / "audits.json", list)
     return [f"- {one['id']} ({one['when']}): **{one['result']}**. {one['sentence']} {one['evidence']}" for one in found]
 
 

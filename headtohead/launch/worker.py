@@ -60,7 +60,7 @@ def _pass(out: Path, plan: dict[str, Any], route: Route, arms: dict[str, Recipe]
             done = True
             torch._dynamo.reset()  # every run compiles as if it were alone, so that the order of runs cannot matter
             try:
-                baseline = None if arm == plan["baseline"] else arms[plan["baseline"]]
+                baseline = None if arm == plan["baseline"] else arms.get(plan["baseline"])  # a tuning has none
                 terms = Terms(plan["lock"], plan["primary"]["name"], baseline)
                 run = Run(folder, arms[arm], seed + plan.get("fresh", {}).get(arm, 0), route, terms)
                 if run.tokens.fingerprint != plan["texts"][arm]["hash"]:

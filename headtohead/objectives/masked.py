@@ -70,8 +70,6 @@ class MaskedLM(Objective):
         for replicate in range(REPLICATES):
             chosen = rows.fresh & (rows.exam >> replicate & 1).astype(bool)
             where = np.flatnonzero(chosen)
-            if not len(where):
-                continue
             batch = _batch(rows, np.where(chosen, vocabulary.mask, rows.ids), where, len(where))
             taken = [column.reshape(-1)[where] for column in (rows.source, rows.bytes, rows.characters)]
             yield Exam(batch, *taken)

@@ -14,7 +14,7 @@ import os
 import time
 from pathlib import Path
 
-from headtohead.files import read_json, write_json
+from headtohead.files import Damaged, read_json, write_json
 from headtohead.text import store
 from headtohead.text.unpacked import opened
 
@@ -58,7 +58,7 @@ def _hashed(file: Path) -> str:
 def _remembered(place: Path) -> dict[str, list]:
     try:
         return read_json(place)
-    except (OSError, ValueError):
+    except (OSError, Damaged):
         return {}
 
 

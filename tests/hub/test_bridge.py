@@ -4,7 +4,7 @@ import math
 from functools import partial
 
 import pytest
-import theirs
+import released
 import torch
 import transformers
 
@@ -30,15 +30,15 @@ def llama():
 
 MODELS = {
     "llama": llama,
-    "gpt2": lambda: ("GPT2LMHeadModel", theirs.config_of("gpt2", hidden_size=16, num_attention_heads=4)),
-    "bert": lambda: ("BertForMaskedLM", theirs.config_of("bert", hidden_size=16, num_attention_heads=4)),
+    "gpt2": lambda: ("GPT2LMHeadModel", released.config_of("gpt2", hidden_size=16, num_attention_heads=4)),
+    "bert": lambda: ("BertForMaskedLM", released.config_of("bert", hidden_size=16, num_attention_heads=4)),
 }
 
 
 @pytest.fixture(params=MODELS)
 def model(request):
     assert "headtohead_softmax_n" in hub.register()
-    return theirs.model_of(*MODELS[request.param]())
+    return released.model_of(*MODELS[request.param]())
 
 
 def outputs(model, implementation, ids=IDS, real=REAL, **settings):
@@ -101,7 +101,7 @@ def test_the_first_layer_is_the_formula(model, name):
 
 def test_alibi_is_the_same_with_a_cache():
     hub.register()
-    model = theirs.model_of(*llama())
+    model = released.model_of(*llama())
     whole = outputs(model, "headtohead_alibi", IDS[:1], REAL[:1]).logits
     with torch.inference_mode():
         past = model(IDS[:1, :4], use_cache=True).past_key_values
@@ -111,7 +111,7 @@ def test_alibi_is_the_same_with_a_cache():
 
 def test_sinks_of_the_model_are_used_and_learn():
     hub.register()
-    model = theirs.model_of(*llama())
+    model = released.model_of(*llama())
     attention = model.model.layers[0].self_attn
     attention.sinks = torch.nn.Parameter(torch.full((4,), 1.5))
     model.set_attn_implementation("headtohead_learned_sink")

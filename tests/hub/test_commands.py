@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-import theirs
+import released
 
 from headtohead.cli import main
 from headtohead.sentences import SENTENCES
@@ -16,9 +16,9 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("HF_TOKEN", "HUGGINGFACE_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    theirs.save(theirs.model_of("BertForMaskedLM", theirs.config_of("bert")), tmp_path / "model")
-    gpt2 = theirs.config_of("gpt2", max_position_embeddings=20)
-    theirs.save(theirs.model_of("GPT2LMHeadModel", gpt2), tmp_path / "gpt2", masked=False)
+    released.save(released.model_of("BertForMaskedLM", released.config_of("bert")), tmp_path / "model")
+    gpt2 = released.config_of("gpt2", max_position_embeddings=20)
+    released.save(released.model_of("GPT2LMHeadModel", gpt2), tmp_path / "gpt2", masked=False)
     return tmp_path
 
 

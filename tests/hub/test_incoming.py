@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
-import theirs
+import released
 import torch
 import transformers
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ def shapes(draw, kind):
         "num_hidden_layers": draw(st.integers(1, 4)),
         "intermediate_size": draw(st.integers(1, 40)),
         "max_position_embeddings": draw(st.integers(12, 20)),
-        "vocab_size": draw(st.integers(len(theirs.WORDS), 40)),
+        "vocab_size": draw(st.integers(len(released.WORDS), 40)),
         "hidden_act": draw(st.sampled_from(["gelu", "gelu_new"])),
         "tie_word_embeddings": kind != "gpt2" or draw(st.booleans()),
     }
@@ -98,12 +98,12 @@ def check_parity(folder, model, kind, seed):
 @given(data=st.data())
 def test_imported_models_are_transformers(kind, data, tmp_path_factory):
     """Logits, hidden states and attention maps on random shapes, with segments and padding."""
-    architecture = data.draw(st.sampled_from(theirs.CLASSES[kind]))
+    architecture = data.draw(st.sampled_from(released.CLASSES[kind]))
     changes = data.draw(shapes(kind))
     if architecture == "ElectraForPreTraining":
         changes["hidden_act"] = "gelu"
     seed = data.draw(st.integers(0, 99))
-    model = theirs.model_of(architecture, theirs.config_of(kind, **changes), seed)
+    model = released.model_of(architecture, released.config_of(kind, **changes), seed)
     folder = tmp_path_factory.mktemp("model")
     model.save_pretrained(folder)
     if architecture == "BertForPreTraining":
@@ -146,7 +146,7 @@ def test_the_sentence_encoder_is_transformers(minilm, tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    return theirs.save(theirs.model_of("BertForMaskedLM", theirs.config_of("bert")), tmp_path / "model")
+    return released.save(released.model_of("BertForMaskedLM", released.config_of("bert")), tmp_path / "model")
 
 
 def test_a_masked_model_is_scored_as_transformers_would(folder, tmp_path):
@@ -187,7 +187,9 @@ def test_new_parameters_start_and_are_told(folder, tmp_path):
 
 
 def test_a_gpt2_goes_on_as_transformers_does(tmp_path):
-    folder = theirs.save(theirs.model_of("GPT2LMHeadModel", theirs.config_of("gpt2")), tmp_path / "model", masked=False)
+    folder = released.save(
+        released.model_of("GPT2LMHeadModel", released.config_of("gpt2")), tmp_path / "model", masked=False
+    )
     bring_in(folder, tmp_path / "run")
     run, model = load(tmp_path / "run"), transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     ids = run.prompt("the quick brown")
@@ -281,7 +283,9 @@ def test_a_folder_that_holds_something_is_left_alone(folder, tmp_path):
 
 def test_a_map_that_we_leave_out_is_told(tmp_path):
     """ALBERT maps its embeddings up even where they are as wide as the model."""
-    theirs.save(theirs.model_of("AlbertForMaskedLM", theirs.config_of("albert", embedding_size=8)), tmp_path / "model")
+    released.save(
+        released.model_of("AlbertForMaskedLM", released.config_of("albert", embedding_size=8)), tmp_path / "model"
+    )
     with pytest.raises(
         Mistake, match=r"has encoder.embedding_hidden_mapping_in.weight, for which headtohead has no part"
     ):
@@ -289,8 +293,8 @@ def test_a_map_that_we_leave_out_is_told(tmp_path):
 
 
 def test_a_head_with_a_matrix_of_its_own_is_left_out_and_told(tmp_path):
-    config = theirs.config_of("bert", tie_word_embeddings=False)
-    theirs.save(theirs.model_of("BertForMaskedLM", config), tmp_path / "model")
+    config = released.config_of("bert", tie_word_embeddings=False)
+    released.save(released.model_of("BertForMaskedLM", config), tmp_path / "model")
     found = bring_in(tmp_path / "model", tmp_path / "run")
     assert found["architecture"] == "BertModel" and not found["predicts"]
     assert "cls.predictions.decoder.weight" in found["left_out"]
@@ -298,7 +302,7 @@ def test_a_head_with_a_matrix_of_its_own_is_left_out_and_told(tmp_path):
 
 def test_rows_beyond_the_tokenizer_are_kept(tmp_path):
     """Study 1's table has 52,032 rows for 52,000 tokens."""
-    theirs.save(theirs.model_of("BertForMaskedLM", theirs.config_of("bert", vocab_size=20)), tmp_path / "model")
+    released.save(released.model_of("BertForMaskedLM", released.config_of("bert", vocab_size=20)), tmp_path / "model")
     bring_in(tmp_path / "model", tmp_path / "run")
     run = load(tmp_path / "run")
     assert run.tokenizer.size == 20 and run.encode("the dog")[0].tolist() == [1, 4, 13, 2]
@@ -308,7 +312,7 @@ def test_rows_beyond_the_tokenizer_are_kept(tmp_path):
 def test_a_model_in_several_files_is_one(folder, tmp_path):
     model = transformers.BertForMaskedLM.from_pretrained(folder)
     model.save_pretrained(tmp_path / "many", max_shard_size="3KB")
-    theirs.tokenizer().save_pretrained(tmp_path / "many")
+    released.tokenizer().save_pretrained(tmp_path / "many")
     assert len([*(tmp_path / "many").glob("*.safetensors")]) > 1
     one, many = read_folder(folder).tensors, read_folder(tmp_path / "many").tensors
     assert one.keys() == many.keys() and all(torch.equal(one[name], many[name]) for name in one)

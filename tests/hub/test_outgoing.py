@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import theirs
+import released
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -69,13 +69,13 @@ def run_of(recipe, folder, tokenizer=None):
 
 
 @pytest.mark.parametrize(
-    ("kind", "architecture"), [(kind, name) for kind, names in theirs.CLASSES.items() for name in names]
+    ("kind", "architecture"), [(kind, name) for kind, names in released.CLASSES.items() for name in names]
 )
 def test_there_and_back(kind, architecture, tmp_path):
     """Imported, exported, loaded by transformers, imported again: the same class, the same numbers."""
     changes = {"layer_norm_eps": 1e-12} if kind not in ("distilbert", "gpt2") else {}
-    model = theirs.model_of(architecture, theirs.config_of(kind, **changes))
-    bring_in(theirs.save(model, tmp_path / "model", masked=kind != "gpt2"), tmp_path / "run")
+    model = released.model_of(architecture, released.config_of(kind, **changes))
+    bring_in(released.save(model, tmp_path / "model", masked=kind != "gpt2"), tmp_path / "run")
     wanted = {"BertForPreTraining": "BertForMaskedLM", "GPT2Model": "GPT2LMHeadModel"}.get(architecture, architecture)
     wanted = (
         "BertModel" if wanted == "ElectraModel" and model.config.embedding_size == model.config.hidden_size else wanted

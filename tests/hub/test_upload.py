@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlparse
 
 import pytest
-import theirs
+import released
 import transformers
 
 from headtohead.hub.incoming import bring_in
@@ -118,8 +118,8 @@ def hub(monkeypatch, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    model = theirs.model_of("BertForMaskedLM", theirs.config_of("bert"))
-    bring_in(theirs.save(model, tmp_path / "model"), tmp_path / "run")
+    model = released.model_of("BertForMaskedLM", released.config_of("bert"))
+    bring_in(released.save(model, tmp_path / "model"), tmp_path / "run")
     return tmp_path / "run"
 
 

@@ -195,7 +195,7 @@ def sat(given, batch, objective=None):
     found = []
     for first in range(0, len(given.ids), batch):
         part = Rows(*(column[first : first + batch] for column in given))
-        sets = [s for s in range(REPLICATES) if (part.exam >> s & 1)[part.fresh].any()]
+        sets = range(REPLICATES)
         for replicate, exam in zip(sets, (objective or MaskedLM()).exams(part, WORDS), strict=True):
             found += [(replicate, int(number)) for number in exam.source]
             where, original = exam.batch.scored.numpy(), part.ids.reshape(-1)
