@@ -34,6 +34,7 @@ from headtohead import (
     SoftmaxN,
     Study,
     Text,
+    Tokenizer,
     Transformer,
     at,
     diff,
@@ -86,6 +87,9 @@ def another(value, hint):
     """A value unlike the one there that fits the field."""
     if isinstance(value, Part):
         slot = next(cls for cls in type(value).__mro__ if cls.__mro__[1] is Part)
+        if hint is type(value) and hint is not slot:  # a field that takes this one variant: with another setting
+            first = dataclasses.fields(value)[0].name
+            return dataclasses.replace(value, **{first: another(getattr(value, first), field_types(hint)[first])})
         others = [sample(cls) for cls in variants(slot) if cls is not type(value)]
         return others[0] if others else type("Own", (slot,), {})()
     if value is None:
@@ -95,7 +99,7 @@ def another(value, hint):
     if isinstance(value, bool):
         return not value
     if isinstance(value, tuple):
-        return tuple(item + 0.25 for item in value)
+        return tuple(item + ("x" if isinstance(item, str) else 0.25) for item in value)
     return value + ("x" if isinstance(value, str) else 1 if isinstance(value, int) else 0.25)
 
 
@@ -303,7 +307,7 @@ def test_walking_meets_every_part_once():
 def test_the_samples_here_cover_what_needs_a_value():
     needy = {
         cls
-        for slot in (Model, Text)
+        for slot in (Model, Text, Tokenizer)
         for cls in variants(slot)
         if any(field.default is dataclasses.MISSING for field in dataclasses.fields(cls))
     }
