@@ -58,7 +58,7 @@ def audit(recipe: Recipe, when: str = "before") -> Finding:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         learner = copy.learner(tokens.vocabulary.size, 0)
-        return finding(listen(learner, copy, tokens), when)
+        return finding(listen(learner, copy, tokens, STEPS), when)
 
 
 def audit_once(recipe: Recipe) -> Finding:

@@ -20,7 +20,7 @@ import torch
 
 from headtohead import Everyone, MaskedLM, MultiHead, Recipe, Transformer, at
 from headtohead.audit import Finding, noise, prefix, target
-from headtohead.audit.arm import audit_network, audit_neighbours, audit_start, packs
+from headtohead.audit.arm import audit_neighbours, audit_network, audit_start, packs
 from headtohead.audit.synthetic import noise as letters
 from headtohead.audit.synthetic import small
 from headtohead.verdict.table import judge_table

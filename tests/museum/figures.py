@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from types import ModuleType
 
@@ -32,15 +33,19 @@ def section(name: str, case: ModuleType) -> str:
     text = [f"## {heading(name)}", lead(case)]
     for pair, things in case.PAIRS.items():
         wrong, honest = (visit(case, thing) for thing in things)
-        rows = [f"| {by} | {told(wrong, by, True)} | {told(honest, by, False)} |" for by in case.CAUGHT_BY]
+        rows = [
+            f"| {by} | {' | '.join(told(wrong, honest, by, evidence))} |" for by, evidence in case.CAUGHT_BY.items()
+        ]
         text.append("\n".join([f"| **{pair}** | wrong | honest neighbour |", "|---|---|---|", *rows]))
     return "\n\n".join(text)
 
 
-def told(seen: list[Seen], by: str, caught: bool) -> str:
-    """The last word of a component: where it looked more than once, that on the trained network comes last."""
-    found = [each.evidence for each in seen if each.by == by and each.caught == caught]
-    return found[-1].replace("|", "/") if found else "not caught"
+def told(wrong: list[Seen], honest: list[Seen], by: str, evidence: str) -> tuple[str, str]:
+    """What caught the wrong one, the last time where it looked more than once, and the same look at its neighbour."""
+    caught = max(place for place, seen in enumerate(wrong) if seen.by == by and re.search(evidence, seen.evidence))
+    beside = [seen for seen in honest if seen.by == by]
+    there = honest[caught] if len(honest) == len(wrong) else beside[0]
+    return wrong[caught].evidence, there.evidence
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ def judged(out: Path, arms: dict[str, Recipe], primary: str = "loss") -> dict[st
         "alpha": 0.05,
         "seeds": list(range(SEEDS)),
         "claims": [],
-        "arms": dict.fromkeys(arms, {}),
+        "arms": {name: {} for name in arms},
         "changed": changed,
         "lock": "",
     }

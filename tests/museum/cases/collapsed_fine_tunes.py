@@ -21,7 +21,9 @@ CAUGHT_BY = {"A-MAJORITY": r"accuracy 68\.\d+, majority rate 68\.\d+|69\.1 of Co
 def look(thing, folder):
     if isinstance(thing, dict):
         told = ", ".join(f"{found} of {task} is {100 * RATES[task]:.2f}" for task, found in thing.items())
-        return [Seen("A-MAJORITY", any(majority.collapsed(found / 100, RATES[task]) for task, found in thing.items()), told)]
+        return [
+            Seen("A-MAJORITY", any(majority.collapsed(found / 100, RATES[task]) for task, found in thing.items()), told)
+        ]
     return by_audits([majority.audit(*fine_tuned(thing))])
 
 
@@ -30,7 +32,10 @@ def fine_tuned(rate):
     torch.manual_seed(0)
     ids, labels = examples(2_000)
     model = nn.Sequential(
-        nn.Embedding(30, 32), nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True), Mean(), nn.Linear(32, 2)
+        nn.Embedding(30, 32),
+        nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True),
+        Mean(),
+        nn.Linear(32, 2),
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     for first in range(0, 3 * len(ids), 32):

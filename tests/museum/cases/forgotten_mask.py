@@ -1,15 +1,14 @@
 """Released decoders have left the mask out of their attention (transformers, issue 48745), on one road to their logits or all.
 
-Loss and samples look normal while it happens. `h2h audit MODEL_DIR` asks the model as it was loaded by every road, and
+`h2h audit MODEL_DIR` asks the model as it was loaded by every road, and
 A-CAUSAL names the one that leaks. The neighbours are the same weights with the mask in place.
 """
 
 import torch
 from exhibit import by_audits
 
-from headtohead.audit import released
+from headtohead.audit import Finding, released
 from headtohead.launch.released import audit_model
-from headtohead.audit import Finding
 
 SMALL = {
     "vocab_size": 48, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
@@ -23,7 +22,8 @@ def decoder(folder, masked):
 
     torch.manual_seed(0)
     BertLMHeadModel(BertConfig(**SMALL, is_decoder=masked)).save_pretrained(folder)
-    return by_audits(Finding(**{name: one[name] for name in Finding._fields}) for one in audit_model(folder))
+    found = audit_model(folder)
+    return by_road(Finding(**{name: one[name] for name in Finding._fields}) for one in found)
 
 
 def without_a_mask_given(folder, masked):
@@ -39,14 +39,19 @@ def without_a_mask_given(folder, masked):
             return super().forward(input_ids, attention_mask, past_key_values=past_key_values, **more)
 
     torch.manual_seed(0)
-    return by_audits(released.audit(Forgetful(LlamaConfig(**SMALL)).eval(), 48, {0, 1, 2}))
+    return by_road(released.audit(Forgetful(LlamaConfig(**SMALL)).eval(), 48, {0, 1, 2}))
+
+
+def by_road(findings):
+    """The road is told with the evidence."""
+    return by_audits(each._replace(evidence=f"{each.when}: {each.evidence}") for each in findings)
 
 
 PAIRS = {
     "a decoder without its mask": ((decoder, False), (decoder, True)),
     "no mask where none is given": ((without_a_mask_given, False), (without_a_mask_given, True)),
 }
-CAUGHT_BY = {"A-CAUSAL": r"changed tokens move earlier logits by \d\.\de-0[0-4] "}
+CAUGHT_BY = {"A-CAUSAL": r"no mask given: changed tokens move earlier logits by \d\.\de-0[0-4] "}
 
 
 def look(thing, folder):

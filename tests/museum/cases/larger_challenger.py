@@ -18,7 +18,9 @@ CAUGHT_BY = {"A-PARAMS": r"parameters ×1\.2\d\d"}
 
 
 def look(width, folder):
-    return by_audits([size.audit({"parameters": parameters(width) / parameters(128)})])
+    own, theirs = parameters(width), parameters(128)
+    (seen,) = by_audits([size.audit({"parameters": own / theirs})])
+    return [seen._replace(evidence=f"{seen.evidence}: {own:,} and {theirs:,}")]
 
 
 def parameters(width):

@@ -1,7 +1,8 @@
 """Study 1 gives its kurtosis with a ±, which is the spread over the six layers of one network.
 
-Layers, heads and batches of a run are no replicates: they share one start, one order of the data and each other. A table that
-has a row a layer is refused; one that calls the layers documents is told to be of one seed. The neighbour has one value a run.
+Layers, heads and batches of a run are no replicates: they share one start and one order of the data. A table that has a row a
+layer is refused; one that calls the layers documents is told to be of one seed. (A table that calls
+them seeds cannot be told from one of six seeds.) The neighbour has one value a run.
 """
 
 from exhibit import Seen, by_table, by_verdict
@@ -17,7 +18,7 @@ PAIRS = {
     "a row a layer": ("layer", "run"),
     "layers as documents": ("document", "run"),
 }
-CAUGHT_BY = {"REFUSED OR UNREPLICATED": r"keep one row a run|UNREPLICATED"}
+CAUGHT_BY = {"ONE VALUE A RUN": r"keep one row a run|UNREPLICATED"}
 
 
 def look(unit, folder):
@@ -35,8 +36,8 @@ def look(unit, folder):
     try:
         entry = by_table(rows, folder)
     except Mistake as mistake:
-        return [Seen("REFUSED OR UNREPLICATED", True, str(mistake))]
-    return [by_verdict(entry, "UNREPLICATED")._replace(by="REFUSED OR UNREPLICATED")]
+        return [Seen("ONE VALUE A RUN", True, str(mistake))]
+    return [by_verdict(entry, "UNREPLICATED")._replace(by="ONE VALUE A RUN")]
 
 
 def kurtosis(learner, tokens: Tokens) -> list[float]:

@@ -1,8 +1,8 @@
-"""A model may leak without attention: karpathy/nanochat's issue 844 reports three ways to a good validation score.
+"""A model may leak without attention: karpathy/nanochat's issue 844 reports three ways to leak that its score rewards.
 
 They are a mean over the token's own block, a summary of an aligned chunk given to the whole chunk, and a shift that runs
 around the end; the plainest is a mean over the whole sequence added to every position. A-CAUSAL sees each of them on the
-logits, and the loss is dishonest by A-PREFIX. Each neighbour mixes as much, and only from the past.
+logits. Each neighbour mixes as much, and only from the past.
 """
 
 import torch

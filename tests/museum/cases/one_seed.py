@@ -1,4 +1,4 @@
-"""Studies 1, 2, 3 and 5 trained each arm once: 4.46 against 4.44, 2.94 against 2.93, a grid of thirty cells.
+"""Studies 1, 2 and 5 trained each arm once: 4.46 against 4.44, 2.94 against 2.93, a grid of thirty cells.
 
 One pair of runs compares two checkpoints and has no spread, so nothing tells a method from its luck. The verdict is capped
 at UNREPLICATED, whatever the difference is. The neighbour is the same two arms with three seeds.

@@ -1,4 +1,4 @@
-"""Study 5 reaches a loss of 0.2 on 1.1 million characters that it saw some hundred times over, with no text held out.
+"""Study 5 reaches a loss of 0.2 on 1.1 million characters that it saw hundreds of times, with no text held out.
 
 3.2 million rows of 128 characters are 372 epochs; such a loss measures memory. A-EPOCHS counts tokens seen over tokens there
 are, and is fatal where nothing is held out. The neighbour is the same run, stopped after less than four epochs.

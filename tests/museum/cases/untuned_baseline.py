@@ -1,4 +1,4 @@
-"""Study 4 compared a tuned recipe with published numbers of another, and its own search is a TODO.
+"""Study 4 sets its networks beside another's after unequal searches for settings; the settings of its own are a TODO.
 
 An arm that was tried at four rates is the best of four; the other one had one try. A-BUDGET counts trials and time of both
 and says which was not tuned alike. The neighbour is the same two arms, both at four rates.
