@@ -24,6 +24,8 @@ def audit_arm(recipe: Recipe, tokens: Tokens, baseline: Recipe | None = None) ->
     shown = recipe if parameters(recipe, size) <= LARGEST else small(recipe) or recipe
     found = [*audit_start(shown, size, 0), audit_neighbours(shown, size, packs(shown, tokens))]
     found += [noise.audit_once(recipe), target.audit(recipe, tokens)]
+    if shown is recipe:
+        found.append(wiring.tied(recipe, tokens))
     if baseline is not None and shown is recipe:
         found.append(wiring.noop(baseline, recipe, tokens))
     return found

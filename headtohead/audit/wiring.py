@@ -1,8 +1,11 @@
-"""Is the change wired in? A challenger that computes what the baseline does (A-NOOP), and parts that never learn (A-ACTIVE)."""
+"""Is the change wired in? A challenger that computes what the baseline does (A-NOOP), parts that never learn (A-ACTIVE), and
+weights that are called tied and were only copied (A-TIED)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -53,10 +56,15 @@ def _logits(recipe: Recipe, tokens: Tokens) -> list[Tensor]:
     batches = [_batch(few, tokens, i) for i in range(INPUTS)]
     with torch.random.fork_rng(devices=[]):
         learner = few.learner(tokens.vocabulary.size, 0)
-        optimizers = few.optimizer.optimizers(learner)
         before = _predicted(learner, batches)
-        list(train(learner, optimizers, iter([(0, batches[:1], "")]), lambda step: few.optimizer.rate, 1.0, Route()))
+        _step(learner, few, batches[:1])
         return [before, _predicted(learner, batches)]
+
+
+def _step(learner: Prediction, recipe: Recipe, batches: list[Batch]) -> None:
+    """One step of training at the full rate."""
+    optimizers = recipe.optimizer.optimizers(learner)
+    list(train(learner, optimizers, iter([(0, batches, "")]), lambda step: recipe.optimizer.rate, 1.0, Route()))
 
 
 def _batch(recipe: Recipe, tokens: Tokens, i: int) -> Batch:
@@ -71,6 +79,43 @@ def _predicted(learner: Prediction, batches: list[Batch]) -> Tensor:
         return torch.cat(
             [learner.model(batch.ids, batch.position, batch.document, batch.segments) for batch in batches]
         )
+
+
+def tied(recipe: Recipe, tokens: Tokens, when: str = "before") -> Finding:
+    """A-TIED: tensors that start equal without being one, and after a step of training are no longer equal.
+
+    Every tensor is drawn by its own name, so that two start equal only where one was copied; constants are no copies, and
+    neither are the same tensors of two layers, which torch's own stacks begin with.
+    """
+    few = replace(recipe, batch=ROWS, accumulate=1)
+    with torch.random.fork_rng(devices=[]):
+        learner = few.learner(tokens.vocabulary.size, 0)
+        pairs = list(combinations(((name, p) for name, p in learner.named_parameters() if _drawn(p)), 2))
+        copies = [
+            (one, other) for one, other in pairs if _place(one[0]) != _place(other[0]) and torch.equal(one[1], other[1])
+        ]
+        _step(learner, few, [_batch(few, tokens, 0)])
+    apart = [(one, other, gap(one[1].detach(), other[1].detach())) for one, other in copies]
+    apart = [found for found in apart if found[2]]
+    if apart:
+        (one, _), (other, _), moved = apart[0]
+        evidence = f"{one} and {other} start equal and differ by {moved:.1e} after one step"
+        evidence += f", and {len(apart) - 1} pairs more" if len(apart) > 1 else ""
+        sentence = (
+            "Tensors start as copies of one another and are trained apart: if they were to be tied, they are not."
+        )
+        return Finding("A-TIED", "warn", when, "fail", evidence, sentence)
+    sentence = "No weights are copies of others: what is tied is one tensor."
+    return Finding("A-TIED", "warn", when, "pass", "no two tensors start equal and part", sentence)
+
+
+def _place(name: str) -> str:
+    """A tensor's name without the numbers of its layers."""
+    return re.sub(r"\d+", "", name)
+
+
+def _drawn(parameter: Tensor) -> bool:
+    return parameter.requires_grad and parameter.dim() >= 2 and not bool((parameter == parameter.flatten()[0]).all())
 
 
 def active(learner: Prediction, baseline: Recipe, recipe: Recipe, tokens: Tokens, when: str = "after") -> Finding:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from headtohead.audit import primary
 from headtohead.spec import Mistake
 from headtohead.verdict import words
 from headtohead.verdict.bill import COMPARED
 from headtohead.verdict.companions import companions
 from headtohead.verdict.compare import Comparison, Outcome, Rule, card, compare, plain, whereabouts
+from headtohead.verdict.fairness import fatal
 from headtohead.verdict.judge import VERSION, adjust, quoted
 from headtohead.verdict.margins import margin_for, measure_from
 from headtohead.verdict.new_text import of_documents
@@ -41,7 +43,7 @@ def judge_table(path: Path, metric: str | None = None) -> dict[str, Any]:
 
     The baseline is the arm called "baseline". Lower is better and the value is a loss, unless columns `metric`, `unit`,
     `better` and `margin` say otherwise. An empty or non-finite value is a failed run. With a column `document` a run's
-    value is the mean over its documents.
+    value is the mean over its documents. A metric whose name says that it is of training text makes the verdict INVALID.
     """
     path = Path(path)
     rows = of_metric(read_rows(path), metric, path)
@@ -56,9 +58,10 @@ def judge_table(path: Path, metric: str | None = None) -> dict[str, Any]:
     compared = {name: compare(rule, baseline.outcome, arm.outcome) for name, arm in arms.items()}
     adjusted, beside = adjust(compared), companions(compared, [])
     head = _head(path, rule, baseline.outcome) | {"grid": None}
+    training = _of_training(rows[0]["metric"], rule.seeds)
     entries = {}
     for name, each in compared.items():
-        told = _entry(each, baseline, arms[name], adjusted[name])
+        told = _entry(each, baseline, arms[name], adjusted[name], training)
         entries[name] = told | {"margin_stated": bool(rows[0].get("margin"))} | beside[name]
     return quoted(plain(head | {"arms": entries}))
 
@@ -107,10 +110,18 @@ def _rule(rows: Sequence[Row], baseline: Outcome, challengers: int, path: Path) 
     return Rule(measure, margin_for(stated, measure, baseline.mean), ALPHA, seeds, challengers)
 
 
-def _entry(comparison: Comparison, baseline: Arm, own: Arm, p_adjusted: float) -> dict[str, Any]:
+def _of_training(metric: str, seeds: Sequence[str | int]) -> list[dict[str, Any]]:
+    """A-TRAINLOSS, where the metric's name says that it is of the text that was trained on."""
+    found = primary.audit(metric)
+    return [found._asdict() | {"seeds": list(seeds)}] if found.result == "fail" else []
+
+
+def _entry(
+    comparison: Comparison, baseline: Arm, own: Arm, p_adjusted: float, audits: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     failed = bool(comparison.baseline.failed or comparison.challenger.failed)
     unlike = _unlike(comparison, baseline, own)
-    invalid = [words.INCOMPARABLE] if unlike else []
+    invalid = fatal(audits) + ([words.INCOMPARABLE] if unlike else [])
     found = decide(comparison.pair, comparison.rule.margin, p_adjusted, invalid, failed)
     verdict = Verdict(found.word, (*found.qualifiers, *words.caveats(comparison.pair), words.UNAUDITED))
     ratios = {name: _ratio(comparison, baseline, own, name) for name in AMOUNTS}
@@ -119,7 +130,7 @@ def _entry(comparison: Comparison, baseline: Arm, own: Arm, p_adjusted: float) -
         "changes": {},
         "same_data": None,
         "different_data": {},
-        "audits": [],
+        "audits": list(audits),
         "claims": [],
         "new_text": None if unlike else _new_text(comparison, baseline, own),
         "match": None if ratios["tokens"] is None else {"by": "tokens", "tokens": ratios["tokens"]},

@@ -339,6 +339,62 @@ def test_a_change_that_is_not_wired_in():
     assert "optimizer.rate" in wiring.noop(BASE, at(BASE, {"optimizer.rate": 1e-4}), tokens).evidence
 
 
+class Copied(Prediction):
+    """Two tables that start alike; `tied` says whether they are one."""
+
+    def __init__(self, model, tied) -> None:
+        super().__init__(model)
+        table = model.embedding.token
+        self.other = table if tied else nn.Embedding.from_pretrained(table.weight.detach().clone(), freeze=False)
+
+    def score(self, batch):
+        x = self.other(batch.ids).flatten(0, 1)
+        logits = self.model(batch.ids, batch.position, batch.document, batch.segments, batch.scored, batch.keys)
+        return F.cross_entropy(logits + x @ self.other.weight.T, batch.target, reduction="none")
+
+
+class Stacked(nn.Module):
+    """torch's own stack of layers, which starts with so many copies of one."""
+
+    def __init__(self, size) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.table, self.out = nn.Embedding(size.vocabulary, 16), nn.Linear(16, size.vocabulary)
+        self.layers = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+
+    def forward(self, ids):
+        hidden = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return self.out(self.layers(self.table(ids), mask=hidden, is_causal=True))
+
+
+def stacked(size):
+    return Stacked(size)
+
+
+class Twice(CausalLM):
+    tied: bool
+
+    def learner(self, model):
+        return Copied(model, self.tied)
+
+
+def test_weights_that_were_only_copied_are_not_tied():
+    tokens = letters(3_000, 1_000)
+    finding = wiring.tied(at(BASE, {"objective": Twice(False)}), tokens)
+    assert (finding.severity, finding.result) == ("warn", "fail"), finding
+    assert re.fullmatch(
+        r"model.*token.weight and other.weight start equal and differ by \S+ after one step", finding.evidence
+    )
+    assert wiring.tied(at(BASE, {"objective": Twice(True)}), tokens).result == "pass"
+    for recipe in (
+        BASE,
+        MASKED,
+        at(BASE, {"model": Custom(stacked)}),
+        at(BASE, {"model.position": Alibi(), "model.layers": 3}),
+    ):
+        assert wiring.tied(recipe, tokens).result == "pass"  # norms, biases and layers that start alike are no copies
+
+
 class Gated(nn.Module):
     """A gate that is used, or only made."""
 
@@ -372,7 +428,7 @@ def test_an_arms_audits_are_made_once_for_all_its_seeds(tmp_path, monkeypatch):
     first = arm.kept_with_arm(tmp_path, recipe, tokens, None, "lock")
     monkeypatch.setattr(arm, "audit_arm", lambda *given: 1 / 0)
     assert arm.kept_with_arm(tmp_path, recipe, tokens, None, "lock") == first
-    assert [one.id for one in first] == ["A-CAUSAL", "A-CAUSAL", "A-CAUSAL", "A-NOISE", "A-TARGET"]
+    assert [one.id for one in first] == ["A-CAUSAL", "A-CAUSAL", "A-CAUSAL", "A-NOISE", "A-TARGET", "A-TIED"]
     with pytest.raises(ZeroDivisionError):
         arm.kept_with_arm(tmp_path, recipe, tokens, None, "another lock")
 

@@ -188,3 +188,16 @@ def test_the_docs_write_what_tensorboard_holds(tmp_path, monkeypatch):
     (tmp_path / "results.csv").write_text(renamed)
     entry = judge_table(tmp_path / "results.csv", "val/loss")["arms"]["small"]
     assert entry["effect"] == pytest.approx(-0.0104, abs=1e-6)  # the logs are float32
+
+
+@pytest.mark.parametrize(
+    ("metric", "word"), [("train_loss", "INVALID"), ("train/loss", "INVALID"), ("eval_loss", "BETTER")]
+)
+def test_the_training_loss_is_no_evidence(table, metric, word):
+    """By its name, which is all that a table says."""
+    entry = judge_table(table([row | {"metric": metric} for row in runs()]))["arms"]["small"]
+    assert entry["verdict"] == word
+    assert ("A-TRAINLOSS" in entry["qualifiers"]) == (word == "INVALID")
+    assert [audit["evidence"] for audit in entry["audits"]] == [f"the primary measure is {metric}"] * (
+        word == "INVALID"
+    )
