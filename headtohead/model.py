@@ -28,7 +28,7 @@ from headtohead.parts.residual import PreNorm, Residual
 from headtohead.parts.score import ScaledDot, Score
 from headtohead.parts.sharing import Distinct, Sharing
 from headtohead.parts.visibility import Causal, Visibility
-from headtohead.spec import Part, Size
+from headtohead.spec import Mistake, Part, Size
 
 EMBEDDING, WEIGHTS, ATTENTION, FEEDFORWARD = map(site, ("embedding", "weights", "attention", "feedforward"))
 
@@ -317,13 +317,13 @@ class Custom(Model):
     factory: Callable
 
     def build(self, size: Size) -> Network:
-        return Wrapped(self.factory(size))
+        return Wrapped(self.factory(size), size.vocabulary)
 
 
 class Wrapped(Network):
-    def __init__(self, inner: nn.Module) -> None:
+    def __init__(self, inner: nn.Module, vocabulary: int) -> None:
         super().__init__()
-        self.inner = inner
+        self.inner, self.vocabulary = inner, vocabulary
 
     def forward(
         self,
@@ -334,5 +334,9 @@ class Wrapped(Network):
         scored: Tensor | None = None,
         keys: Tensor | None = None,
     ) -> Tensor:
-        logits = self.inner(ids).flatten(0, 1)
+        logits = self.inner(ids)
+        if logits.shape[:-1] != ids.shape or logits.shape[-1] < self.vocabulary:
+            wanted = f"batch × length × vocabulary, {(*ids.shape, self.vocabulary)}"
+            raise Mistake(f"forward(ids) of the model gave {tuple(logits.shape)}; it must give logits, {wanted}")
+        logits = logits.flatten(0, 1)
         return logits if scored is None else logits[scored]

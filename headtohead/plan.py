@@ -145,7 +145,8 @@ def arms_of(out: Path, plan: dict[str, Any], trusted: str | None) -> dict[str, R
         raise Mistake(f"{copy} is not the file that was locked; put the original back or start in another folder")
     if trusted != plan["code"]:
         raise Mistake(
-            f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds"
+            f"{copy} is code; name the study's own file, or say --trust-study if you trust what the folder holds "
+            "(in Python: study=… or trust_study=True)"
         )
     written = with_options(load_study(copy), options_from(plan["request"])).arms()
     other = changed(plan.get("imports", {}))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headtohead.files import read_json
-from headtohead.spec import Mistake
+from headtohead.spec import Mistake, load
 
 BUILTIN = Path(__file__).parent / "studies"
 MOST_SEEDS = 10_000  # more is a slip of the finger, and would take a folder each
@@ -107,6 +107,18 @@ def same_request(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether the same was asked, however it was typed."""
     bare = [{name: value for name, value in asked.items() if name not in AS_TYPED} for asked in (one, other)]
     return bare[0] == bare[1]
+
+
+def same_sources(plan: dict[str, Any]) -> bool:
+    """Whether the files that a study imports, and the texts of the package's own kinds, are what they were."""
+    files = plan.get("files", {})
+    if any(not Path(path).is_file() or file_hash(Path(path)) != mark for path, mark in files.items()):
+        return False
+    for arm, mark in plan.get("sources", {}).items():
+        described = plan["arms"][arm]["text"]
+        if described["part"].startswith("headtohead.") and load(described).identity() != mark:
+            return False
+    return True
 
 
 def folder_for(study: str, options: Options) -> Path:
@@ -237,10 +249,14 @@ def complete(out: Path, plan: dict[str, Any]) -> bool:
 
 
 def judged(out: Path, plan: dict[str, Any]) -> bool:
-    """Whether the verdict and the page are there and nothing of what they rest on is younger."""
+    """Whether the verdict and the page are there, and nothing of what they rest on was touched since.
+
+    By the time at which the system saw a change of a file, which no program sets.
+    """
     made = [out / name for name in ("verdict.json", "report.html")]
     if not all(path.is_file() for path in made):
         return False
     runs = [folder / name for _, _, folder in folders(out, plan) for name in (*LEFT, "status.json")]
-    rests_on = [path for path in (out / "study.json", out / "study.lock", *runs) if path.is_file()]
-    return min(path.stat().st_mtime_ns for path in made) >= max(path.stat().st_mtime_ns for path in rests_on)
+    rests_on = [out / name for name in ("study.json", "study.lock", "earlier.json")] + runs
+    touched = max(path.stat().st_ctime_ns for path in rests_on if path.is_file())
+    return min(path.stat().st_mtime_ns for path in made) >= touched

@@ -165,6 +165,14 @@ def test_stopping_ends_with_one_line(place: Path):
     ]
 
 
+def test_a_finished_study_does_not_answer_for_another_text(place: Path, monkeypatch, capsys):
+    assert call(monkeypatch, capsys, "run", "good.py", "--out", "kept")[0] == 0
+    text = place / "text.txt"
+    text.write_text(text.read_text().replace("quick", "swift"))
+    code, _, errors = call(monkeypatch, capsys, "run", "good.py", "--out", "kept")
+    assert code == 2 and "locked with a text text of" in errors.splitlines()[-1], errors
+
+
 LOCKED = {
     "seeds": (["--seeds", 2], "locked with seed 0 alone, not 2 seeds (0 to 1); choose another folder with --out, or ask for fresh seeds with --confirm N"),
     "steps": (["--steps", 2], "locked with steps 3, not 2; choose another folder with --out, or delete"),

@@ -44,6 +44,7 @@ from headtohead import (
     Score,
     Shared,
     SharedQK,
+    Size,
     Transformer,
     Visibility,
     at,
@@ -387,3 +388,17 @@ def test_layers_that_share_are_one_block():
 def test_shapes_that_cannot_be_are_refused(changes, reason):
     with pytest.raises(Mistake, match=f"^{re.escape(reason)}$"):
         refuse(tiny(changes))
+
+
+@pytest.mark.parametrize("width", [5, 10])
+def test_a_model_of_the_users_own_that_gives_too_little_is_told_what_to_give(width):
+    """A model that forgot its last layer: the line names the shape that it gave and the one that is needed."""
+    network = Custom(lambda size: nn.Embedding(size.vocabulary, width)).build(Size(vocabulary=10, length=4))
+    ids = torch.zeros(2, 4, dtype=torch.long)
+    if width == 10:
+        assert network(ids, torch.arange(4)[None]).shape == (8, 10)
+        return
+    with pytest.raises(
+        Mistake, match=r"gave \(2, 4, 5\); it must give logits, batch × length × vocabulary, \(2, 4, 10\)"
+    ):
+        network(ids, torch.arange(4)[None])

@@ -24,6 +24,7 @@ from headtohead.request import (
     plan_of,
     request,
     same_request,
+    same_sources,
     state_of,
     study_folder,
 )
@@ -56,7 +57,8 @@ def run(  # noqa: PLR0913 (one for each option)
     options = options._replace(against_itself=against_itself, confirm=confirm, tuned=chosen)
     folder = out or folder_for(path.stem, options)
     before, asked = plan_of(folder), request(path, options, study, out)
-    if before is not None and same_request(before["request"], asked) and complete(folder, _as_far(folder, before)):
+    done = before is not None and same_request(before["request"], asked) and complete(folder, _as_far(folder, before))
+    if before is not None and done and same_sources(before):
         show_verdict(folder, before, judged=judged(folder, before))
         return
     check_out(folder)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from headtohead.files import write_atomically, write_json
+from headtohead.imports import outside
 from headtohead.launch.difference import differences
 from headtohead.launch.made import Made, in_time, make, paced
 from headtohead.launch.routing import choose_route, jobs_here
@@ -113,6 +114,8 @@ def make_plan(loaded: Loaded, made: Made, options: Options) -> dict[str, Any]:
         "price": {key: value for key, value in describe(study.price).items() if key != "part"},
         "code": file_hash(loaded.path),
         "imports": loaded.imports,
+        "files": {str(path): loaded.imports[name] for name, path in outside().items() if name in loaded.imports},
+        "sources": {name: recipe.text.identity() for name, recipe in arms.items()},
         "version": version("headtohead"),
     }
     plan["lock"] = lock_of(plan)
@@ -195,27 +198,27 @@ def rehearse(study: Study) -> None:
 
 
 def _one_step(name: str, recipe: Recipe, tokens: Tokens) -> None:
-    if sum(p.numel() for p in network_of(recipe, tokens.vocabulary.size).parameters()) > 5e7:
-        return  # minutes on a laptop: the first run will tell
     try:
+        if sum(p.numel() for p in network_of(recipe, tokens.vocabulary.size).parameters()) > 5e7:
+            return  # minutes on a laptop: the first run will tell
         learner = recipe.learner(tokens.vocabulary.size, 0)
         few = at_most(recipe, rows=2)
         _, pieces, _ = next(batches(few, tokens, 0, 0))
         accumulate(learner, pieces, Route())
-        _finite(name, learner)
-    except Mistake:
-        raise
+        _finite(learner)
+    except Mistake as mistake:
+        raise Mistake(f"arm {name}: {mistake}") from None
     except Exception as error:
         frame = _deepest(error)
         raise Mistake(f"arm {name}: {type(error).__name__} at {frame}: {' '.join(str(error).split())[:300]}") from error
 
 
-def _finite(name: str, learner: Prediction) -> None:
+def _finite(learner: Prediction) -> None:
     """Refuse a gradient that is no number before the first step; later ones are outcomes."""
     for where, parameter in learner.named_parameters():
         if parameter.grad is not None and not bool(torch.isfinite(parameter.grad).all()):
             raise Mistake(
-                f"arm {name}: the gradient of {where} is not finite at the start; hidden keys have a score of −∞, and "
+                f"the gradient of {where} is not finite at the start; hidden keys have a score of −∞, and "
                 "−∞ times a weight has no gradient: set them to 0 before the product and back to −∞ after it (masked_fill)"
             )
 
