@@ -98,7 +98,7 @@ BAD = {
     "out holds other things": (["run", "good.py", "--out", "."], None, "--out .: the folder holds other things and no study"),
     "out cannot be made": (["run", "good.py", "--out", "/proc/h2h"], None, "/proc/h2h cannot be made"),
     "out has a long name": (["run", "good.py", "--out", "a" * 300], None, "File name too long"),
-    "settings for a run": (["audit", "./x", "--steps", 3], None, "--size, --steps and --set change a study; ./x is a run"),
+    "settings for a run": (["audit", "./x", "--steps", 3], None, "--size, --steps and --set change a study; ./x is a folder"),
     "list what": (["list", "things"], None, "choose studies, parts or texts"),
     "unknown primary": (["run", "bad.py"], HEAD + ARM.replace("seeds=1", 'seeds=1, primary="los"'), "did you mean 'loss'?"),
     "unknown claim": (["run", "bad.py"], HEAD + "from headtohead import NoWorse\n" + ARM.replace("seeds=1", 'seeds=1, claims=(NoWorse("perplexty"),)'), "did you mean 'perplexity'?"),
