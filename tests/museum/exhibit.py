@@ -27,7 +27,7 @@ from headtohead.verdict.table import judge_table
 
 CAUSAL = Recipe(model=Transformer(layers=2, heads=4, width=64), length=32, batch=16)
 ENCODER = at(CAUSAL, {"model.attention": MultiHead(visibility=Everyone()), "objective": MaskedLM()})
-STEPS = 100  # on noise; most of what cheats is found sooner, and what is honest stays above its entropy
+STEPS = 60  # on noise; most of what cheats is found sooner, and what is honest stays above its entropy
 
 
 class Seen(NamedTuple):

@@ -1,7 +1,7 @@
 """Released decoders have left the mask out of their attention (transformers, issue 48745), on one road to their logits or all.
 
-`h2h audit MODEL_DIR` asks the model as it was loaded by every road, and
-A-CAUSAL names the one that leaks. The neighbours are the same weights with the mask in place.
+`h2h audit MODEL_DIR` asks the model as it was loaded by every road, and A-CAUSAL names the one that leaks. The neighbours
+are the same weights with the mask in place.
 """
 
 import torch
