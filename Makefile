@@ -23,10 +23,10 @@ check: setup
 	$(VENV)/bin/mypy
 
 test: check
-	$(VENV)/bin/python -m pytest -m "not slow"
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile -m "not slow"
 
 test-all: check
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile
 
 clean:
 	rm -rf $(VENV) .ci-venv dist

@@ -67,7 +67,8 @@ def variants(slot: type[Part]) -> list[type[Part]]:
         package = importlib.import_module(f"headtohead.{folder}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
-    below = [cls for cls in _below(slot) if cls.__module__.startswith("headtohead.")]
+    ours = [cls for cls in _below(slot) if cls.__module__.startswith("headtohead.")]
+    below = [cls for cls in ours if not cls.__module__.startswith("headtohead.studies.")]  # examples, if one is loaded
     return sorted({cls for cls in below if not _below(cls, "headtohead.")} or {slot}, key=lambda cls: cls.__name__)
 
 
