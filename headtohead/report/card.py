@@ -120,7 +120,7 @@ def _margin(entry: Entry, primary: Mapping[str, Any]) -> str:
     if entry["interval"] is None or entry["verdict"] in SILENT:
         return said
     inside = numbers.probability(entry["p_tost"])
-    return f"{said}; that the difference lies inside it: TOST p {inside}"
+    return f"{said}; the test of lying inside it (TOST) has p {inside}, and shows it where p is small"
 
 
 def _seeds(entry: Entry, family: str) -> list[str]:

@@ -39,7 +39,7 @@ from headtohead.verdict.ledger import abandoned
 from headtohead.verdict.looks import Look, looks_of, reached
 from headtohead.verdict.margins import Measure, margin_for, measure_from
 from headtohead.verdict.new_text import new_text
-from headtohead.verdict.pairs import of_pair, times_compare
+from headtohead.verdict.pairs import of_pair, refuse_unit, times_compare
 from headtohead.verdict.sentence import sentence
 from headtohead.verdict.statistics import FEWEST, holm
 from headtohead.verdict.words import Verdict, decide
@@ -93,6 +93,7 @@ class Judged:
     def claimed(self, challenger: str, measure: Measure) -> tuple[Outcome, Outcome]:
         """The same for what a claim names, which may be a cost."""
         if measure.name not in COMPARED:
+            refuse_unit(measure.name, self.baseline, self.runs[challenger])
             return self.outcomes(challenger, measure)
         rate = dollars_per_second(self.study.get("price"))
         base, own = (cost_outcome(self.runs[arm], measure.name, rate) for arm in (self.study["baseline"], challenger))

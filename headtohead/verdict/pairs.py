@@ -9,6 +9,7 @@ from typing import Any
 
 from headtohead.audit import Finding, comparable, primary, restarts, sameness, size, unknown
 from headtohead.files import read_json
+from headtohead.spec import Mistake
 from headtohead.verdict.compare import Seed
 from headtohead.verdict.folder import FAILED, Run
 
@@ -34,6 +35,14 @@ def of_pair(
     found.append(size.audit(ratios, study.get("match") or "tokens"))
     found.append(_restarts(baseline, challenger))
     return [finding._asdict() | {"seeds": list(seeds)} for finding in found]
+
+
+def refuse_unit(measure: str, baseline: Mapping[Seed, Run], challenger: Mapping[Seed, Run]) -> None:
+    """Raise a Mistake where a measure is of each token and the arms' tokens differ: a claim on it has no answer."""
+    sides = [[run.measures for run in runs.values() if run.state != FAILED] for runs in (baseline, challenger)]
+    found = comparable.unit(measure, *sides)
+    if found.result == "fail":
+        raise Mistake(found.sentence)
 
 
 def times_compare(ratios: dict[str, float], of_pair: Sequence[Mapping[str, Any]]) -> dict[str, float]:

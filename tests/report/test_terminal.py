@@ -50,7 +50,7 @@ def test_a_card_says_it_all_in_order(tmp_path):
         "changed model.head: Big(beta=1.0) -> Small(size=0)",
         "effect loss −0.0104 nats per token, 95 % interval −0.0145 to −0.0063",
         "−0.30 % of the baseline, perplexity ×0.9897",
-        "margin ±0.017 nats per token, the usual one, for the study states none; that the difference lies inside it: TOST p 0.0053",
+        "margin ±0.017 nats per token, the usual one, for the study states none; the test of lying inside it (TOST) has p 0.0053, and shows it where p is small",
         "better in 5 of 5 pairs; the chance that a new seed is better: 98 %",
         "p 0.0021",
         "5 seeds find a true difference of 0.0055 nats per token with a chance of 80 %",

@@ -460,3 +460,18 @@ def test_an_unfair_test_makes_no_honest_p_smaller(write):
     assert found["cheat"]["verdict"] == "INVALID" and found["cheat"]["p_adjusted"] == 1.0
     assert found["small"]["p_adjusted"] == pytest.approx(2 * honest)
     assert found["small"]["pooled"] is None  # nor does it lend its spread
+
+
+def test_a_claim_on_a_number_for_each_token_has_no_answer_between_tokenizers(write):
+    """Judged in bits per byte, two tokenizers compare; their losses do not, whatever was claimed of them."""
+    claims = [{"claim": "Lower", "measure": name, "challenger": None} for name in ("bits_per_byte", "loss")]
+    primary = {"name": "bits_per_byte", "unit": "bits per byte", "better": "lower"}
+    out = write({"baseline": BASE, "small": CHAL}, primary=primary, claims=claims)
+    for arm, losses in {"baseline": BASE, "small": CHAL}.items():
+        for seed, loss in enumerate(losses):
+            own = {"bits_per_byte": loss / 2, "evaluation": arm, "evaluation.text": "one text", "scored_bytes": 4000}
+            rewrite(out / f"arms/{arm}/seed{seed}", "measures.json", **own)
+    entry = small(out)
+    assert entry["verdict"] == "BETTER"
+    assert [answer["answer"] for answer in entry["claims"]] == ["yes", "not enough evidence"]
+    assert "in bits per byte" in entry["claims"][1]["reason"]
