@@ -259,4 +259,5 @@ def judged(out: Path, plan: dict[str, Any]) -> bool:
     runs = [folder / name for _, _, folder in folders(out, plan) for name in (*LEFT, "status.json")]
     rests_on = [out / name for name in ("study.json", "study.lock", "earlier.json")] + runs
     touched = max(path.stat().st_ctime_ns for path in rests_on if path.is_file())
-    return min(path.stat().st_mtime_ns for path in made) >= touched
+    verdict, page = (path.stat().st_mtime_ns for path in made)
+    return page >= verdict >= touched and as_locked(out, plan)

@@ -219,6 +219,17 @@ def _check_measures(study: Study) -> None:
         if name in OF_OBJECTIVES and name not in objective.measured:
             raise Mistake(f"{what} names the measure {name!r}, which the baseline's {type(objective).__name__} has not")
     for claim in study.claims:
+        check(claim)
+        margin = getattr(claim, "margin", None)
+        if margin is not None and margin <= 0:
+            raise Mistake(
+                f"{type(claim).__name__}({claim.measure!r}): margin = {margin} settles nothing; state a number above 0"
+            )
+        known_as = MEASURES.get(claim.measure) or COSTS[claim.measure]
+        if isinstance(claim, NoWorse | Better) and not known_as.better:
+            raise Mistake(
+                f"which way is {claim.measure!r} better? claim Lower({claim.measure!r}), Higher or Equivalent"
+            )
         unit = (MEASURES.get(claim.measure) or COSTS[claim.measure]).unit
         usual = claim.measure == study.primary or unit.startswith(("nats", "bits"))
         if isinstance(claim, NoWorse | Equivalent) and claim.margin is None and not usual:

@@ -14,6 +14,7 @@ from headtohead import (
     CosineDecay,
     Custom,
     Embedding,
+    Equivalent,
     Grouped,
     MaskedLM,
     MultiHead,
@@ -47,6 +48,19 @@ def wide(width):
 
 
 BAD = {
+    "a margin of nothing": (
+        Study(BASELINE, ONE, claims=(NoWorse("loss", margin=-1.0),)),
+        "NoWorse('loss'): margin = -1.0 settles nothing",
+    ),
+    "a margin in words": (
+        Study(BASELINE, ONE, claims=(Equivalent("loss", margin="x"),)),
+        "margin: takes float or None, got 'x'",
+    ),
+    "no margin at all": (
+        Study(BASELINE, ONE, claims=(NoWorse("loss", margin=float("nan")),)),
+        "margin: takes float or None, got nan",
+    ),
+    "no direction": (Study(BASELINE, ONE, claims=(NoWorse("tokens", margin=1.0),)), "which way is 'tokens' better?"),
     "no challengers": (Study(BASELINE, {}), "the study has no challengers; add one, e.g. challengers="),
     "a list of them": (Study(BASELINE, [BASELINE]), "challengers: takes dict, got ["),
     "no recipe": (

@@ -11,7 +11,7 @@ TRAINING = re.compile(r"(^|[._/ -])(train|training|probe)($|[._/ -])", re.IGNORE
 
 def audit(measure: str) -> Finding:
     """A measure of training text, by any of its usual names, is no evidence of what was learnt."""
-    if TRAINING.search(measure):
+    if TRAINING.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", measure)):
         sentence = "The verdict rests on text that was trained on, where dropout and memory decide: take held-out text."
         return Finding("A-TRAINLOSS", "fatal", "after", "fail", f"the primary measure is {measure}", sentence)
     told = f"the primary measure is {measure}"

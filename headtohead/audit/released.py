@@ -198,4 +198,6 @@ def _undropped(model: nn.Module) -> Iterator[None]:
 def _told(fine: bool, when: str, evidence: str, sentence: str, severity: str = "fatal") -> Finding:
     if fine:
         return Finding("A-CAUSAL", severity, when, "pass", evidence, "Nothing but what came before is used.")
+    if " inf " in evidence or "nan" in evidence:
+        sentence = "Its logits are not all numbers, so nothing can be said of what it sees."
     return Finding("A-CAUSAL", severity, when, "fail", evidence, sentence)

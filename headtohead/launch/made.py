@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -60,7 +60,20 @@ def read_tuning(folder: Path, study: Study) -> dict[str, Any]:
                 f"--tuned {folder}: arm {name} is not the one that was tuned; run `h2h tune` with the same study, --steps "
                 "and --set"
             )
+        if found["best"] != best_of(name, found["trials"], tuning["primary"]["better"]):
+            raise Mistake(f"--tuned {folder}: arm {name} has another best than its trials say; run `h2h tune` again")
     return tuning
+
+
+def best_of(arm: str, trials: Sequence[dict[str, Any]], better: str) -> dict[str, float]:
+    """The values of the best trial."""
+    known = [found for found in trials if found["score"] is not None]
+    if not known:
+        raise Mistake(
+            f"every rate failed in arm {arm}; try lower ones, e.g. --rates 1e-5,1e-4,1e-3 --out another folder"
+        )
+    sign = 1 if better == "lower" else -1
+    return dict(min(known, key=lambda found: sign * found["score"])["values"])
 
 
 def untuned(recipe: Recipe, address: str) -> str:
@@ -93,7 +106,7 @@ def _steps(recipe: Recipe, route: Route) -> Iterator[float]:
     tokens = prepare(recipe.text, recipe.tokenizer, recipe.split)
     learner = recipe.learner(tokens.vocabulary.size, 0).to(route.device)
     if route.compiled:
-        learner.model.accelerate()
+        learner.accelerate()
     enough = recipe.rescaled(max(recipe.steps, WARM_UP + TIMED))
     stream = batches(enough, tokens, 0, 0)
     optimizers = recipe.optimizer.optimizers(learner)

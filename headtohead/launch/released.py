@@ -60,6 +60,7 @@ def not_causal(config: dict[str, Any]) -> str | None:
 
 def _look(folder: Path, trusted: bool) -> list[Finding]:
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -71,7 +72,7 @@ def _look(folder: Path, trusted: bool) -> list[Finding]:
         model = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, trust_remote_code=trusted, dtype=torch.float32
         )
-    except (ValueError, OSError, ImportError, KeyError) as error:
+    except (SafetensorError, ValueError, OSError, ImportError, KeyError) as error:
         told = " ".join(str(error).split())[:200]
         raise Mistake(f"{folder} cannot be loaded as a causal model ({told}); save it with save_pretrained") from None
     text = model.config.get_text_config()

@@ -10,7 +10,7 @@ from typing import Any
 
 from headtohead.files import read_json, write_json
 from headtohead.launch.folder import make_plan, rehearse
-from headtohead.launch.made import TUNING, Made, make, untuned
+from headtohead.launch.made import TUNING, Made, best_of, make, untuned
 from headtohead.plan import Loaded, settled
 from headtohead.request import FIRST_TUNING_SEED, TUNE, Options, folders, lock_of, plan_of, state_of
 from headtohead.spec import Mistake, get
@@ -74,7 +74,7 @@ def write_tuning(out: Path) -> dict[str, Any]:
     arms = {}
     for arm, recipe in tried["recipes"].items():
         trials = [_trial(plan, runs, arm, rate) for rate in tried["rates"]]
-        arms[arm] = {"recipe": recipe, "trials": trials, "best": _best(arm, trials, better)}
+        arms[arm] = {"recipe": recipe, "trials": trials, "best": best_of(arm, trials, better)}
     told = {name: plan[name] for name in ("study", "primary", "seeds")} | {"address": tried["address"], "arms": arms}
     write_json(out / TUNING, told)
     return told
@@ -97,14 +97,3 @@ def _score(folder: Path, measure: str) -> float | None:
     if state_of(folder)["state"] != "finished":
         return None
     return read_json(folder / "measures.json").get(measure)
-
-
-def _best(arm: str, trials: Sequence[dict[str, Any]], better: str) -> dict[str, float]:
-    """The values of the best trial."""
-    known = [found for found in trials if found["score"] is not None]
-    if not known:
-        raise Mistake(
-            f"every rate failed in arm {arm}; try lower ones, e.g. --rates 1e-5,1e-4,1e-3 --out another folder"
-        )
-    sign = 1 if better == "lower" else -1
-    return dict(min(known, key=lambda found: sign * found["score"])["values"])

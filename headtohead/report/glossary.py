@@ -38,6 +38,7 @@ LABELS = {
     "untuned-challenger": "the challenger was not tuned as the baseline was",
     "unaudited": "an audit that can refuse a comparison was not done",
     "unpaired": "the arms did not see the same batches",
+    "incomplete": "a run that was declared is missing, so its pair was left out",
     "exploratory": "what was declared before the first run was changed after it",
     "single-budget": "nothing shows where the difference was heading, so it is known at this length of training alone",
     "crossing-curves": "the arms' curves cross, or may soon",

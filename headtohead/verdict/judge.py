@@ -208,6 +208,7 @@ def _verdict(judged: Judged, case: Case) -> Verdict:
     found = decide(compared.pair, compared.rule.margin, case.p_adjusted, case.unfair, case.failed)
     unpaired = [words.UNPAIRED] if case.different else []
     unpaired += [] if judged.as_locked else [words.EXPLORATORY]
+    unpaired += [words.INCOMPLETE] if any(whereabouts(compared)["missing"].values()) else []
     tuned = tuning.both(judged.study.get("tuning"), case.name)
     caveats = [*words.caveats(compared.pair, tuned), *unpaired, *reservations(baseline, own, case.audits)]
     return Verdict(found.word, (*found.qualifiers, *caveats))

@@ -84,6 +84,20 @@ def _last(rows: Sequence[Row], path: Path) -> list[Row]:
     return [row for _, row in latest.values()]
 
 
+def check_ends(rows: Sequence[Row], path: Path) -> None:
+    """Refuse a log whose runs ended at different steps: what they came to is not comparable, or some of them failed."""
+    ends: dict[tuple[str, str], float] = {}
+    for row in rows if rows and "step" in rows[0] else []:
+        run = (row["arm"], row["seed"])
+        ends[run] = max(ends.get(run, -math.inf), number_of(row, "step", path))
+    longest, shortest = max(ends, key=ends.__getitem__, default=None), min(ends, key=ends.__getitem__, default=None)
+    if longest and shortest and ends[longest] != ends[shortest]:
+        raise Mistake(
+            f"{path}: arm {shortest[0]}, seed {shortest[1]} ends at step {ends[shortest]:g} and arm {longest[0]}, seed "
+            f"{longest[1]} at {ends[longest]:g}; leave the value of a failed run empty, or take the column step out"
+        )
+
+
 def number_of(row: Row, name: str, path: Path) -> float:
     """A cell as a number; empty is NaN."""
     text, place = row[name], f"{path} line {row[LINE]}"

@@ -20,7 +20,7 @@ from headtohead.verdict.fairness import fatal
 from headtohead.verdict.judge import VERSION, adjust, quoted
 from headtohead.verdict.margins import margin_for, measure_from
 from headtohead.verdict.new_text import of_documents
-from headtohead.verdict.rows import LINE, Row, known_as, number_of, of_metric, read_rows, same
+from headtohead.verdict.rows import LINE, Row, check_ends, known_as, number_of, of_metric, read_rows, same
 from headtohead.verdict.words import Verdict, decide
 
 ALPHA = 0.05
@@ -47,6 +47,7 @@ def judge_table(path: Path, metric: str | None = None) -> dict[str, Any]:
     """
     path = Path(path)
     rows = of_metric(read_rows(path), metric, path)
+    check_ends(rows, path)
     arms = _arms(rows, path)
     if "baseline" not in arms:
         names = ", ".join(map(repr, arms))
@@ -89,6 +90,11 @@ def _take(arm: Arm, row: Row, path: Path) -> None:
     if document in seen or (not document and (seed in outcome.values or seed in outcome.failed)):
         which = f", document {document}" if document else ""
         raise Mistake(f"{path} line {row[LINE]} repeats arm {row['arm']}, seed {seed}{which}; keep one row a run")
+    whole = seed in outcome.values or (seed in outcome.failed and not seen)
+    if (document and whole) or (not document and seen):
+        raise Mistake(
+            f"{path} line {row[LINE]}: arm {row['arm']}, seed {seed} has rows of documents and one of its own; keep one kind"
+        )
     value = number_of(row, "value", path)
     if not math.isfinite(value):
         outcome.failed[seed] = f"the value is {row['value'] or 'empty'}"
@@ -98,7 +104,10 @@ def _take(arm: Arm, row: Row, path: Path) -> None:
         outcome.values[seed] = value
     for name in AMOUNTS:
         if row.get(name):
-            arm.amounts.setdefault(name, {})[seed] = number_of(row, name, path)
+            amount = number_of(row, name, path)
+            if amount < 0:
+                raise Mistake(f"{path} line {row[LINE]}: {name} {row[name]} is below 0; give what was spent")
+            arm.amounts.setdefault(name, {})[seed] = amount
 
 
 def _rule(rows: Sequence[Row], baseline: Outcome, challengers: int, path: Path) -> Rule:

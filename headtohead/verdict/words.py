@@ -36,6 +36,7 @@ UNAUDITED = "unaudited"
 UNPAIRED = "unpaired"
 NO_SPREAD = "no spread"
 EXPLORATORY = "exploratory"
+INCOMPLETE = "incomplete"
 AUDIT_CAVEATS = {"A-BUDGET": "untuned-challenger", "A-CROSS": "crossing-curves", "A-UNDERTRAIN": "under-trained"}
 SINGLE_BUDGET = "single-budget"  # nothing tells how the difference would go at another one: A-CROSS was skipped
 

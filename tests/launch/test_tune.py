@@ -96,7 +96,9 @@ def write(place, **bests):
             arm: {
                 "recipe": plan["tried"]["recipes"][arm],
                 "best": {"optimizer.rate": best},
-                "trials": [{"values": {"optimizer.rate": r}, "score": abs(r - best), "seconds": 1.0} for r in RATES],
+                "trials": [
+                    {"values": {"optimizer.rate": r}, "score": abs(r - best), "seconds": 1.0} for r in {*RATES, best}
+                ],
             }
             for arm, best in bests.items()
         }
@@ -207,3 +209,13 @@ def test_other_rates_go_into_another_folder(loaded, tmp_path):
     _, place = tuned(mine, tmp_path)
     with pytest.raises(Mistake, match=r"choose another folder with --out, or delete this one"):
         lay_out(planned(mine, (1e-3, 2e-3, 4e-3)), mine.path, place, 2)
+
+
+def test_a_best_that_the_trials_do_not_have_is_refused(loaded, tmp_path):
+    mine, place = loaded(), tmp_path / "tuning"
+    write(place, baseline=3e-3, own=1e-2)(planned(mine))
+    told = json.loads((place / TUNING).read_text())
+    told["arms"]["baseline"]["best"] = {"optimizer.rate": RATES[0]}
+    (place / TUNING).write_text(json.dumps(told))
+    with pytest.raises(Mistake, match="arm baseline has another best than its trials say; run `h2h tune` again"):
+        make(mine, Options(tuned=str(place)))

@@ -475,3 +475,10 @@ def test_a_claim_on_a_number_for_each_token_has_no_answer_between_tokenizers(wri
     assert entry["verdict"] == "BETTER"
     assert [answer["answer"] for answer in entry["claims"]] == ["yes", "not enough evidence"]
     assert "in bits per byte" in entry["claims"][1]["reason"]
+
+
+def test_a_pair_that_is_not_there_is_a_label(write):
+    """A deleted run must not look like a study that was planned with fewer seeds."""
+    out = write({"baseline": BASE, "small": [*CHAL[:4], None]})
+    entry = small(out)
+    assert "incomplete" in entry["qualifiers"] and entry["seeds"] == 4

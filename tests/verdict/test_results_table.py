@@ -131,3 +131,26 @@ def test_it_has_a_sentence(table):
     line = sentence("small", found["arms"]["small"], found)
     assert line.startswith("small: NOT WORSE (untuned, unaudited): loss -0.005333 unit not stated [95 % ")
     assert "fresh seeds" in line and "tokens" not in line and "×" not in line and "h2h" not in line
+
+
+REFUSED = {
+    "two kinds of rows": ("arm,seed,document,value\nbaseline,0,d1,1\nbaseline,0,,5\nsmall,0,d1,2\n", "line 3: arm baseline, seed 0 has rows of documents and one of its own"),
+    "the other order": ("arm,seed,document,value\nbaseline,0,,5\nbaseline,0,d1,1\nsmall,0,d1,2\n", "line 3: arm baseline, seed 0 has rows of documents"),
+    "other ends": ("arm,seed,step,value\nbaseline,0,10,3\nbaseline,0,200,2\nsmall,0,4000,1\n", "arm baseline, seed 0 ends at step 200 and arm small, seed 0 at 4000; leave the value of a failed run empty"),
+    "less than nothing": ("arm,seed,seconds,value\nbaseline,0,5,3\nsmall,0,-5,2\n", "line 3: seconds -5 is below 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_judged_wrongly_is_refused(table, case):
+    text, told = REFUSED[case]
+    with pytest.raises(Mistake, match=told):
+        judge_table(table(text))
+
+
+@pytest.mark.parametrize("metric", ["trainLoss", "train/loss", "loss_train", "training_loss"])
+def test_a_training_loss_by_any_spelling_is_no_evidence(table, metric):
+    found = judge_table(
+        table(rows({"baseline": BASE, "small": CHAL}, "arm,seed,value,metric,better", f",{metric},lower"))
+    )
+    assert found["arms"]["small"]["verdict"] == "INVALID"
