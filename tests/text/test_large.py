@@ -15,7 +15,9 @@ from headtohead.text.cache import prepare
 from headtohead.text.file import File
 from headtohead.text.tokenizer import Characters
 tokens = prepare(File(sys.argv[1]), Characters())
-own, workers = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+# VmHWM is this program's own peak; ru_maxrss would have that of the process that started it, too
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 # the sum comes after: it reads mapped arrays, and mapped pages count
 print(int(tokens.train.characters.sum(dtype="i8") + tokens.validation.characters.sum(dtype="i8")), own, workers)
 """

@@ -151,6 +151,6 @@ def test_what_would_be_judged_wrongly_is_refused(table, case):
 @pytest.mark.parametrize("metric", ["trainLoss", "train/loss", "loss_train", "training_loss"])
 def test_a_training_loss_by_any_spelling_is_no_evidence(table, metric):
     found = judge_table(
-        table(rows({"baseline": BASE, "small": CHAL}, "arm,seed,value,metric,better", f",{metric},lower"))
+        table(rows({"baseline": BASE, "small": CHAL}, "arm,seed,value,metric,better,margin", f",{metric},lower,.01"))
     )
     assert found["arms"]["small"]["verdict"] == "INVALID"
