@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headtohead import spec
 from headtohead.options import Json, Settings, Size
 from headtohead.request import Options, builtin_studies, find_study, parse_settings
 from headtohead.spec import Mistake, short
@@ -70,7 +71,7 @@ def show(place: Where, settings: Settings = None, size: Size = "demo", as_json: 
 def recipes_of(place: str, settings: list[str] | None, size: str) -> list[Recipe]:
     """A recipe for each different way in which a study's arms prepare text, or the default one with that text."""
     from headtohead.plan import load_study, parse_value, with_options
-    from headtohead.spec import at
+    from headtohead.spec import at, check
     from headtohead.study import Recipe
     from headtohead.text.listing import text_at
 
@@ -82,7 +83,19 @@ def recipes_of(place: str, settings: list[str] | None, size: str) -> list[Recipe
     if size != "demo":
         raise Mistake(f"--size {size} chooses a study's size, and {place} is a text; leave it out")
     changes = {address: parse_value(value) for address, value in pairs}
-    return [at(Recipe(text=text_at(place)), changes)]
+    recipe = at(Recipe(text=text_at(place)), changes)
+    check(recipe)
+    _refuse(recipe)
+    return [recipe]
+
+
+def _refuse(recipe: Recipe) -> None:
+    """Ask the parts that prepare the text alone: what the others cannot work with is a matter of training."""
+    size = recipe.model.complete(spec.Size(vocabulary=2, length=recipe.length))
+    for name in ("text", "tokenizer", "split"):
+        for address, part in spec.walk(getattr(recipe, name), name):
+            for reason in part.refuse(size, recipe):
+                raise Mistake(f"{address}: {reason}")
 
 
 def _prepared(recipe: Recipe, found: dict[str, Any]) -> str:

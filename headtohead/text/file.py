@@ -61,6 +61,8 @@ class File(Text):
 
 
 def _place(path: str) -> Path:
+    if not path:  # which Python takes for the current folder
+        raise Mistake("an empty path names no text; give a file or a folder, or '.' for all of the current folder")
     return Path(path).expanduser().resolve()
 
 
@@ -74,7 +76,7 @@ def bare(name: str) -> str:
 def files(place: Path) -> list[Path]:
     """The file itself, or all files below a folder whose names end as they should."""
     if place.is_dir():
-        found = sorted(path for path in place.rglob("*") if kind(path) in KNOWN and path.is_file())
+        found = below(place, KNOWN)
         if not found:
             raise Mistake(f"no text file in {place}; name a folder that holds some ({_endings()}), or one file")
         return found
@@ -82,7 +84,18 @@ def files(place: Path) -> list[Path]:
         raise Mistake(f"no text at {place}; give a file or a folder of them, e.g. --set text.path=FILE")
     if kind(place) not in KNOWN:
         raise Mistake(f"{place} is not a text file ({_endings()}); save its text as {place.with_suffix('.txt').name}")
+    if not place.is_file():  # to open a pipe is to wait for who writes into it
+        raise Mistake(f"{place} is no regular file; write its text into one, e.g. cat {place} > text.txt")
     return [place]
+
+
+def below(folder: Path, kinds: tuple[str, ...] = ()) -> list[Path]:
+    """The regular files of a folder and of those in it, in order: all, or those of some kinds."""
+    try:
+        return sorted(path for path in folder.rglob("*") if (not kinds or kind(path) in kinds) and path.is_file())
+    except OSError as error:  # most often, one that went while the folder was walked
+        wrong = f"cannot read all of {folder} ({error.filename}: {error.strerror})"
+        raise Mistake(f"{wrong}; name a folder that holds texts alone") from error
 
 
 def _endings() -> str:

@@ -7,6 +7,7 @@ import difflib
 import io
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -156,19 +157,27 @@ def _json_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[st
     for number, line in enumerate(_each_line(file, reading, tally), start=1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            row, told = None, f" ({error})"
-        else:
-            told = ""
-        if not isinstance(row, dict):
-            fix = "one object a line is needed; of an array: jq -c '.[]' FILE > FILE.jsonl"
-            raise Mistake(f"{file}: line {number} is no JSON object{told}; {fix}")
+        row = _object(line, f"{file}: line {number}")
         if reading.column not in row and not known:
             raise missing(str(file), reading.column, list(row))
         known = known or list(row)
         yield from text_of(row.get(reading.column), f"{file}: line {number}", reading.column, tally)
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    fix = "one object a line is needed; of an array: jq -c '.[]' FILE > FILE.jsonl"
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise Mistake(f"{place} is no JSON object ({error}); {fix}") from None
+    except RecursionError:
+        raise Mistake(f"{place} is no row (lists or objects too deep in one another); {fix}") from None
+    except ValueError:  # the only other one: Python reads no longer integer
+        most = f"{sys.get_int_max_str_digits():,}"
+        raise Mistake(f"{place} has a number of more than {most} digits; put it in quotes or leave it out") from None
+    if not isinstance(row, dict):
+        raise Mistake(f"{place} is no JSON object; {fix}")
+    return row
 
 
 def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[str]:
@@ -176,17 +185,21 @@ def _table_rows(file: Path, reading: Reading, tally: Counter[str]) -> Iterator[s
     csv.field_size_limit(LONGEST)  # of the whole process; it only ever bounds what this module reads
     tabs = kind(file) == ".tsv"  # by custom without quotes
     lines = _each_line(file, reading, tally)
-    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(lines)
+    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(lines, strict=True)
     place: int | None = None
+    begin = 1  # the line at which a row begins; an unclosed quote is noticed lines later, or at the end of the file
     try:
         for row in rows:
             if place is None:
                 place, headed = _column(file, reading.column, row)
-                if headed:
-                    continue
-            yield from text_of(row[place] if place < len(row) else None, str(file), reading.column, tally)
+            else:
+                headed = False
+            begin = rows.line_num + 1
+            if not headed:
+                yield from text_of(row[place] if place < len(row) else None, str(file), reading.column, tally)
     except csv.Error as error:
-        raise Mistake(f"{file}: line {rows.line_num} is no row of a table ({error}); mend it") from None
+        fix = "mend it: a text in quotes ends with one, and each quote inside is doubled"
+        raise Mistake(f"{file}: line {begin} begins no row of a table ({error}); {fix}") from None
 
 
 def _column(file: Path, column: str, first: list[str]) -> tuple[int, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from headtohead.files import read_json, write_json
 from headtohead.spec import Mistake
 from headtohead.text import formats, store
 from headtohead.text.digests import digests
+from headtohead.text.file import below
 from headtohead.text.formats import Border, Reading, missing, of_row
 from headtohead.text.source import Document, Text
 
@@ -62,21 +64,23 @@ class HuggingFace(Text):
         """
         if self._local():
             folder = Path(self.dataset).expanduser().resolve()
-            found = sorted(path for path in folder.rglob("*") if path.is_file())
+            found = below(folder)
             known = digests(found)
             return store.key([(str(path.relative_to(folder)), known[path]) for path in found])
         if COMMIT.fullmatch(self.revision):
             return self.revision
         seen = store.root() / "hub" / f"{store.key(self.dataset, self.revision)}.json"
+        hub = _library("huggingface_hub")
         try:
-            commit = _library("huggingface_hub").HfApi().dataset_info(self.dataset, revision=self.revision or None).sha
-        except (OSError, ValueError, RuntimeError) as error:
+            commit = hub.HfApi().dataset_info(self.dataset, revision=self.revision or None).sha
+        except _failures() as error:
             if seen.is_file():
                 return str(read_json(seen)["commit"])
             raise self._unreadable(error) from error
         if not seen.is_file() or read_json(seen)["commit"] != commit:
-            seen.parent.mkdir(parents=True, exist_ok=True)
-            write_json(seen, {"dataset": self.dataset, "revision": self.revision, "commit": commit})
+            with suppress(OSError):  # only a help; that the cache cannot be written is told when it must be
+                seen.parent.mkdir(parents=True, exist_ok=True)
+                write_json(seen, {"dataset": self.dataset, "revision": self.revision, "commit": commit})
         return str(commit)
 
     def _sides(self) -> list[tuple[str, Any]]:
@@ -86,7 +90,7 @@ class HuggingFace(Text):
         load = _library("datasets").load_dataset
         try:
             splits = load(place, self.config or None, revision=revision, streaming=True)
-        except (OSError, ValueError, RuntimeError) as error:
+        except _failures() as error:
             raise self._unreadable(error) from error
         wanted = self.split or "train"
         if wanted not in splits:
@@ -96,16 +100,31 @@ class HuggingFace(Text):
         return [("train", splits["train"]), ("validation", splits[HELD_OUT])]
 
     def _values(self, rows: Iterable[dict[str, Any]], tally: Counter[str]) -> Iterator[str]:
-        source = iter(rows)
-        for row in islice(source, self.first or None):
+        for row in islice(self._streamed(rows), self.first or None):
             if self.column not in row:
                 raise missing(self.dataset, self.column, list(row))
             yield from formats.text_of(row[self.column], self.dataset, self.column, tally)
+
+    def _streamed(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The rows, fetched as they are read: the network may go at any of them."""
+        try:
+            yield from rows
+        except _failures() as error:
+            raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> Mistake:
         said = " ".join((str(error) or type(error).__name__).split())[:200]
         fix = "check the name and the network, or give files of it: --set 'text=File(path=FOLDER)'"
         return Mistake(f"cannot read the dataset {self.dataset} ({said}); {fix}")
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What `datasets` and the Hub's client raise; the client lets errors of its HTTP library through.
+
+    That is httpx or a later one. Whichever, the client's own error derives from the library's.
+    """
+    own = _library("huggingface_hub.errors").HfHubHTTPError
+    return (OSError, ValueError, RuntimeError, *own.__bases__)
 
 
 def _library(name: str) -> Any:

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from headtohead.spec import Mistake
 from headtohead.text import formats, store, unpacked
 from headtohead.text.digests import digests
-from headtohead.text.file import files
+from headtohead.text.file import below, files
 from headtohead.text.formats import Reading, documents, joined
 from headtohead.text.huggingface import HuggingFace
 from headtohead.text.source import About, Document, Text
@@ -104,7 +104,7 @@ class Named(Text):
         place = Path(self.path).expanduser().resolve() if self.path else self.home()
         if place.is_file():
             return [(place, self._reading(place)._replace(side=""))]
-        inside = sorted(path for path in place.rglob("*") if path.is_file())
+        inside = below(place)
         chosen = [(file, found) for found in self.patterns for file in inside if _matches(file, place, found.pattern)]
         first = list({file: (file, found) for file, found in reversed(chosen)}.values())
         return sorted(first) if first else [(file, self._reading(file)._replace(side="")) for file in files(place)]

@@ -72,7 +72,7 @@ def _once(folder: Path, write: Callable[[Path], None]) -> None:
             if not folder.is_dir():
                 _make(folder, write)
     except OSError as error:
-        if error.errno in UNUSABLE:
+        if error.errno in UNUSABLE or not folder.parent.is_dir():
             reason = f"cannot write {folder.parent} ({error.strerror})"
             raise Mistake(f"{reason}; set H2H_CACHE to a folder that can hold it") from error
         raise

@@ -350,6 +350,14 @@ def test_a_real_full_disk(tmp_path):
         subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc here")
+def test_a_cache_that_cannot_be_made_is_told(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("words " * 20)
+    monkeypatch.setenv("H2H_CACHE", "/proc/nope")
+    with pytest.raises(Mistake, match=r"cannot write /proc/nope/text \(No such file or directory\); set H2H_CACHE"):
+        prepare(File(str(tmp_path / "a.txt")), Characters())
+
+
 def test_a_changed_setting_of_the_source_is_prepared_anew(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("one\ttwo\nthree\tfour\n" * 10)

@@ -100,6 +100,35 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path, monkeypatch):
         opened(tmp_path / "a.txt")
 
 
+def test_a_file_that_goes_while_its_folder_is_walked_is_told(tmp_path, monkeypatch):
+    write(tmp_path, {"a/b.txt": "words " * 20})
+
+    def gone(folder, pattern):
+        yield folder / "a/b.txt"
+        raise FileNotFoundError(2, "No such file or directory", str(folder / "c"))
+
+    monkeypatch.setattr(Path, "rglob", gone)
+    with pytest.raises(Mistake, match=r"cannot read all of .*/c: No such file or directory\); name a folder") as caught:
+        opened(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_regular_files_are_read(tmp_path):
+    """To open a pipe that nobody writes into would wait without end."""
+    write(tmp_path, {"a.txt": "words " * 20})
+    os.mkfifo(tmp_path / "b.txt")
+    assert opened(tmp_path).name == tmp_path.name
+    with pytest.raises(Mistake, match=r"b.txt is no regular file; write its text into one"):
+        opened(tmp_path / "b.txt")
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(write(tmp_path, {"a.txt": "words " * 20}))
+    with pytest.raises(Mistake, match="an empty path names no text; give a file or a folder"):
+        opened("")
+    assert opened(".").name == tmp_path.name
+
+
 def test_a_column_by_number(tmp_path):
     write(tmp_path, {"a.tsv": "good film\t1\nbad film\t0\n"})
     assert both(File(str(tmp_path), column=1)) == both(File(str(tmp_path), column="1"))

@@ -161,6 +161,13 @@ BAD = {
     "b.jsonl": (lambda: b'{"texts": "a", "id": 3}', "no column 'text'; did you mean 'texts'. It has texts, id"),
     "c.jsonl": (lambda: b'{"text": 5}', "line 1 has no text in 'text' but 5; name the column"),
     "a.csv": (lambda: b"id,txt\n1,a\n", "no column 'text'; did you mean 'txt'"),
+    "b.csv": (lambda: b'id,text\n1,"abc"x,"y\n2,foo\n3,bar\n', r"b.csv: line 2 begins no row of a table .*mend it"),
+    "c.csv": (lambda: b'id,text\n1,abc\n2,"foo\n3,bar\n', r"c.csv: line 3 begins no row of a table .*mend it"),
+    "deep.jsonl": (lambda: b'{"text": "a"}\n' + b"[" * 200_000, "line 2 is no row .lists or objects too deep"),
+    "long.jsonl": (
+        lambda: b'{"text": "a", "n": ' + b"1" * 5000 + b"}",
+        "line 1 has a number of more than .* digits; put",
+    ),
     "a.tsv": (lambda: b"id\ttxt\n1\ta\n", "no column 'text'; did you mean 'txt'"),
     "a.parquet": (lambda: b"PAR1 nothing PAR1", "is damaged or no Parquet file"),
     "f.txt": (lambda: b"\xff", "is not UTF-8 at byte 0; save it as UTF-8, or set errors"),

@@ -16,6 +16,7 @@ from headtohead.text.split import Split
 from .conftest import both
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not here")
+huggingface_hub = pytest.importorskip("huggingface_hub", reason="the package huggingface_hub is not here")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROWS = {"train": ["one two", "three four", "five"], "validation": ["six seven"], "test": ["eight"]}
 
@@ -43,6 +44,7 @@ class Hub:
 
     def __init__(self, monkeypatch, splits):
         self.splits, self.commit, self.calls, self.reached = splits, COMMIT, [], True
+        self.failure: Exception = ConnectionError("no route")
         real = inspect.signature(datasets.load_dataset)
 
         def load_dataset(*arguments, **named):
@@ -52,7 +54,7 @@ class Hub:
 
         def dataset_info(api, repo_id, revision=None):
             if not self.reached:
-                raise ConnectionError("no route")
+                raise self.failure
             return type("Info", (), {"sha": self.commit})
 
         monkeypatch.setattr("datasets.load_dataset", load_dataset)
@@ -99,6 +101,32 @@ def test_another_commit_is_another_text_and_an_old_one_serves_offline(hub):
     pinned = HuggingFace("user/books", revision=COMMIT)
     hub.reached = False
     assert pinned.identity() == HuggingFace("user/books", revision=COMMIT).identity()
+
+
+def unreached():
+    """What the Hub's client lets through of its HTTP library where there is no network."""
+    transport = huggingface_hub.errors.HfHubHTTPError.__bases__[0]
+    assert not issubclass(transport, OSError | ValueError | RuntimeError)
+    return type("ConnectError", (transport,), {})("no name\nno service")
+
+
+def test_without_a_network_the_commit_last_seen_serves_and_a_new_name_is_told(hub):
+    before = HuggingFace("user/books").identity()
+    hub.reached, hub.failure = False, unreached()
+    assert HuggingFace("user/books").identity() == before
+    with pytest.raises(Mistake, match=r"cannot read the dataset user/others \(no name no service\); check the name"):
+        HuggingFace("user/others").identity()
+
+
+def test_a_network_that_goes_between_two_rows_is_told(hub):
+    def rows():
+        yield {"text": "one"}
+        raise unreached()
+
+    found = HuggingFace("user/books")._values(rows(), Counter())
+    assert next(found) == "one"
+    with pytest.raises(Mistake, match="cannot read the dataset user/books"):
+        next(found)
 
 
 def test_no_more_is_read_than_is_asked_for(hub):
