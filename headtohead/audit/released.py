@@ -7,6 +7,7 @@ mode, and with its cache token by token and in pieces. A mask that one of these 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -71,7 +72,7 @@ def _causal(model: nn.Module, name: str, road: Logits, plain: Tensor, length: in
     """Every later token replaced: no earlier logit may move."""
     moved, bound = perturb(road, length, len(plain)), TIGHT if exact else LOOSE
     evidence = f"changed tokens move earlier logits by {moved:.1e} (allowed {bound:.1e})"
-    return _told(not moved > bound, name, evidence, "It sees the future: later tokens change earlier predictions.")
+    return _told(moved, bound, name, evidence, "It sees the future: later tokens change earlier predictions.")
 
 
 def _gradient(model: nn.Module, plain: Tensor, length: int, size: int) -> Finding:
@@ -83,7 +84,7 @@ def _gradient(model: nn.Module, plain: Tensor, length: int, size: int) -> Findin
         return Finding("A-CAUSAL", "warn", "gradient", "skip", "no table to take it at", "No gradient could be taken.")
     told = f"largest {slope:.1e} of all (allowed {SLOPE:.1e})"
     return _told(
-        slope <= SLOPE, "gradient", told, "It sees the future: earlier predictions have a slope at later tokens."
+        slope, SLOPE, "gradient", told, "It sees the future: earlier predictions have a slope at later tokens."
     )
 
 
@@ -91,7 +92,7 @@ def _prefix(model: nn.Module, plain: Tensor, length: int, size: int) -> Finding:
     """A text cut short against the same text whole."""
     shift = prefix(lambda ids: model(plain[ids]).logits, length, size)
     sentence = "A text cut short is predicted otherwise than in the whole: it sees the future, or how long the text is."
-    return _told(shift <= LOOSE, "prefix alone", f"logits differ by {shift:.1e} (allowed {LOOSE:.1e})", sentence)
+    return _told(shift, LOOSE, "prefix alone", f"logits differ by {shift:.1e} (allowed {LOOSE:.1e})", sentence)
 
 
 def _neighbours(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Finding:
@@ -103,7 +104,7 @@ def _neighbours(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Fi
         before, after = model(plain[ids]).logits, model(plain[other]).logits
     moved, bound = gap(after[0], before[0]), TIGHT if exact else LOOSE
     told = f"other texts move a text's logits by {moved:.1e} (allowed {bound:.1e})"
-    return _told(moved <= bound, "batch", told, "Its prediction of one text depends on the other texts in the batch.")
+    return _told(moved, bound, "batch", told, "Its prediction of one text depends on the other texts in the batch.")
 
 
 def _padding(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Finding:
@@ -120,7 +121,7 @@ def _padding(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Findi
             outs = [_padded(model, ids, *sides, fill=int(plain[n]))[:, shown] for n in (0, len(plain) // 2)]
             moved = max(moved, gap(*outs))
     told = f"other padding moves logits by {moved:.1e} (allowed {bound:.1e})"
-    return _told(moved <= bound, "padding", told, "It reads what its mask says is padding.")
+    return _told(moved, bound, "padding", told, "It reads what its mask says is padding.")
 
 
 def _cached(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Iterator[Finding]:
@@ -137,7 +138,7 @@ def _cached(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Iterat
     sentence = (
         "Token by token with its cache it predicts otherwise than in one pass: one of the two is not what was trained."
     )
-    yield _told(apart <= LOOSE, "cache", told, sentence, "warn")
+    yield _told(apart, LOOSE, "cache", told, sentence, "warn")
     half, rest = length // 2, length - length // 2
     moved, bound = 0.0, TIGHT if exact else LOOSE
     with torch.no_grad():
@@ -148,7 +149,7 @@ def _cached(model: nn.Module, plain: Tensor, length: int, exact: bool) -> Iterat
             after = _in_pieces(model, other, [half, rest])
             moved = max(moved, gap(after[:, : half + cut], before[:, : half + cut]))  # type: ignore[index]
     told = f"later tokens of a piece move earlier logits by {moved:.1e} (allowed {bound:.1e})"
-    yield _told(moved <= bound, "cache, in pieces", told, "With its cache, a piece of text sees its own future.")
+    yield _told(moved, bound, "cache, in pieces", told, "With its cache, a piece of text sees its own future.")
 
 
 def _in_pieces(model: nn.Module, ids: Tensor, sizes: list[int]) -> Tensor | None:
@@ -195,9 +196,9 @@ def _undropped(model: nn.Module) -> Iterator[None]:
         model.eval()
 
 
-def _told(fine: bool, when: str, evidence: str, sentence: str, severity: str = "fatal") -> Finding:
-    if fine:
+def _told(moved: float, bound: float, when: str, evidence: str, sentence: str, severity: str = "fatal") -> Finding:
+    if moved <= bound:
         return Finding("A-CAUSAL", severity, when, "pass", evidence, "Nothing but what came before is used.")
-    if " inf " in evidence or "nan" in evidence:
+    if not math.isfinite(moved):
         sentence = "Its logits are not all numbers, so nothing can be said of what it sees."
     return Finding("A-CAUSAL", severity, when, "fail", evidence, sentence)

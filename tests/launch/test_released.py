@@ -193,3 +193,17 @@ def test_the_command_says_what_it_found(tmp_path, monkeypatch, capsys):
         found = json.loads(capsys.readouterr().out)
         assert {one["id"] for one in found} == {"A-CAUSAL"} and bool(failed(found)) == bool(code)
         shutil.rmtree(folder)
+
+
+def test_logits_that_are_no_numbers_are_not_called_a_look_at_the_future(tmp_path):
+    """Broken weights are broken, which is another fault than a leak."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=64, n_embd=8, n_layer=1, n_head=2))
+    with torch.no_grad():
+        model.transformer.ln_f.weight.fill_(float("nan"))
+    model.save_pretrained(tmp_path)
+    found = audit_model(tmp_path, False)
+    failed = [finding for finding in found if finding["result"] == "fail"]
+    assert failed and all("not all numbers" in finding["sentence"] for finding in failed)
