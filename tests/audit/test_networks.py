@@ -21,6 +21,7 @@ from headtohead import (
     Masking,
     MultiHead,
     Recipe,
+    Size,
     SoftmaxN,
     Transformer,
     ZeroAfter,
@@ -442,3 +443,25 @@ def test_the_audits_of_an_arm_of_the_demo_cost_less_than_fifteen_seconds():
     began = time.process_time()
     arm.audit_arm(recipe, letters(20_000, 4_000), at(recipe, {"model.attention.normalizer": SoftmaxN()}))
     assert time.process_time() - began < 15
+
+
+class Counting(nn.Module):
+    """Keeps counts of float32 while it trains, as a module may that was never meant for float64."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.embedding, self.out = nn.Embedding(size.vocabulary, 4), nn.Linear(4, size.vocabulary)
+        self.register_buffer("counts", torch.zeros(size.vocabulary))
+
+    def forward(self, ids):
+        if self.training and ids.device.type != "meta":
+            with torch.no_grad():
+                self.counts.index_put_((ids.flatten(),), torch.ones(()), accumulate=True)
+        return self.out(self.embedding(ids))
+
+
+def test_a_module_that_cannot_train_in_float64_breaks_no_run():
+    network = Custom(Counting).build(Size(vocabulary=9, length=8))
+    with pytest.raises(RuntimeError):
+        network.double().train()(torch.zeros(2, 8, dtype=torch.long), torch.arange(8)[None])
+    assert independence.audit(network.float().eval(), 8, 9, "after").result == "pass"
