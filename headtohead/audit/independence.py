@@ -34,6 +34,7 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str, packed: b
         training = _training(double, length, vocabulary)
     evidence = f"other rows move a row's logits by {rows:.1e} (allowed {TOLERANCE:.1e})"
     evidence += f", other documents a document's by {documents:.1e}" if packed else ""
+    evidence += ", not tried in training mode, for it cannot be trained in float64" if math.isnan(training) else ""
     if not math.isfinite(rows) or rows > TOLERANCE:
         sentence = "Its prediction of one text depends on the other texts in the batch."
         return Finding("A-CAUSAL", "fatal", when, "fail", evidence, sentence)
@@ -50,11 +51,11 @@ def audit(network: nn.Module, length: int, vocabulary: int, when: str, packed: b
 
 
 def _training(network: nn.Module, length: int, vocabulary: int) -> float:
-    """The same in training mode; nothing where a module of the user's own cannot train in float64."""
+    """The same in training mode; NaN where a module of the user's own cannot be trained in float64."""
     try:
         return _rows(_undropped(network), length, vocabulary)
     except RuntimeError:
-        return 0.0
+        return math.nan
 
 
 def _rows(network: nn.Module, length: int, vocabulary: int) -> float:
